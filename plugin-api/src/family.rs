@@ -1,0 +1,72 @@
+//! A family and its loaded model.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FamilyInfo, ModelInfo, NamedTensor, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, Voice};
+
+/// A model family: what a plugin library exports, one a library.
+pub trait Family: Send + Sync + 'static {
+    /// Describes the family. Cheap, without side effects, the same at every call.
+    fn describe(&self) -> FamilyInfo;
+
+    /// Loads a model. May take minutes: report bytes and phases through `services`, and give up when it says cancelled.
+    fn open(&self, source: &ModelSource, placement: &Placement, services: Services) -> Result<Box<dyn Model>, PluginError>;
+}
+
+/// A loaded model. `prepare` is called from several threads at once.
+pub trait Model: Send + Sync {
+    /// What became known by loading.
+    fn info(&self) -> ModelInfo;
+
+    /// Checks what a schema cannot say, reads the text, and makes the prompt. An [`crate::ErrorKind::Invalid`] error is the client's
+    /// answer word for word.
+    fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError>;
+
+    /// Turns reference audio into named tensors which the host stores, caches and hands back in [`Voice::tensors`].
+    fn encode_reference(&self, reference: &ReferenceAudio) -> Result<Vec<NamedTensor>, PluginError> {
+        let _ = reference;
+        Err(PluginError::unsupported("this model cannot speak with a reference voice"))
+    }
+
+    /// Opens a replica of stage `index` of [`FamilyInfo::stages`]. The host gives it a thread of its own.
+    fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError>;
+}
+
+/// Where a model's weights come from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelSource {
+    /// The family carries its weights or has none.
+    #[default]
+    BuiltIn,
+    /// A checkpoint directory.
+    Directory(PathBuf),
+}
+
+/// Where the stages run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Placement {
+    /// Device of each stage, in order; a stage past the end runs on the last, an empty list means the CPU.
+    pub devices: Vec<Device>,
+}
+
+impl Placement {
+    /// The device of stage `index`.
+    pub fn device(&self, index: usize) -> Device {
+        self.devices.get(index).or(self.devices.last()).copied().unwrap_or_default()
+    }
+}
+
+/// A compute device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Device {
+    /// The host's processor.
+    #[default]
+    Cpu,
+    /// The CUDA device of this index.
+    Cuda(u32),
+}

@@ -1,0 +1,150 @@
+//! A model that can speak.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use omni_plugin_api::{
+    ErrorKind, FamilyInfo, ModelInfo, ModelSource, PluginError, Prepared, SpeechRequest, Voice, VoiceInfo, contain,
+};
+use tokio::sync::Semaphore;
+
+use super::admission::Admission;
+use super::job::Job;
+use super::pipeline::Pipeline;
+use super::{SpeechError, SpeechHead, SpeechStream};
+
+/// A loaded model behind its door.
+pub struct Served {
+    /// What requests call it.
+    pub id: String,
+    /// Its family.
+    pub info: FamilyInfo,
+    /// What it says of itself.
+    pub model: ModelInfo,
+    /// The plugin's file; `None` for the built-in voice.
+    pub file: Option<PathBuf>,
+    /// Which build of the plugin it is.
+    pub build: String,
+    /// Where its weights came from.
+    pub source: ModelSource,
+    /// When it was loaded, in seconds since 1970.
+    pub created: u64,
+    pipeline: Arc<Pipeline>,
+    admission: Arc<Admission>,
+    /// Prepares at once: they are work for processors and there are only so many.
+    preparing: Arc<Semaphore>,
+}
+
+/// What a served model is made of.
+pub struct ServedParts {
+    /// Its stages at work.
+    pub pipeline: Arc<Pipeline>,
+    /// Its door.
+    pub admission: Arc<Admission>,
+    /// The plugin's file.
+    pub file: Option<PathBuf>,
+    /// The plugin's build.
+    pub build: String,
+    /// Where its weights came from.
+    pub source: ModelSource,
+}
+
+impl Served {
+    /// Puts the parts together.
+    pub(super) fn new(parts: ServedParts) -> Self {
+        let ServedParts { pipeline, admission, file, build, source } = parts;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let (id, info, model) = (pipeline.id.clone(), pipeline.info.clone(), pipeline.model.info());
+        let preparing = Arc::new(Semaphore::new(processors));
+        Self { id, info, model, file, build, source, created, pipeline, admission, preparing }
+    }
+
+    /// A built-in voice by its name, in any case.
+    pub fn voice(&self, name: &str) -> Option<&VoiceInfo> {
+        let name = name.to_lowercase();
+        self.model.voices.iter().find(|voice| voice.name.to_lowercase() == name)
+    }
+
+    /// Takes a place, prepares and starts a request. Dropping the future or the stream gives everything back.
+    pub async fn speak(self: &Arc<Self>, request: SpeechRequest, voice: Voice) -> Result<SpeechStream, SpeechError> {
+        let place = self.admission.enter()?;
+        self.pipeline.check_healthy()?;
+        let prepared = self.prepare(request, voice).await?;
+        let (job, ends) = Job::new(Pipeline::next_seq(), prepared.prompt, self.info.stages.len());
+        let head = SpeechHead {
+            sample_rate_hz: self.model.sample_rate_hz,
+            channels: self.info.channels,
+            usage: prepared.usage,
+            warnings: prepared.warnings,
+        };
+        let stream = SpeechStream::new(head, Arc::clone(&job), ends, Arc::clone(&self.pipeline), place);
+        self.pipeline.begin(&job)?;
+        Ok(stream)
+    }
+
+    /// Requests that hold a slot.
+    pub fn running(&self) -> usize {
+        self.admission.running()
+    }
+
+    /// Requests that wait.
+    pub fn waiting(&self) -> usize {
+        self.admission.waiting()
+    }
+
+    /// Whether a request would be let in now.
+    pub fn has_room(&self) -> Result<(), SpeechError> {
+        self.pipeline.check_healthy()?;
+        self.admission.check()
+    }
+
+    /// Waits until no request is inside.
+    pub async fn idle(&self) {
+        self.admission.empty().await;
+    }
+
+    /// Runs the model's `prepare` on a blocking thread, within the patience of the pipeline.
+    async fn prepare(self: &Arc<Self>, request: SpeechRequest, voice: Voice) -> Result<Prepared, SpeechError> {
+        let patience = self.pipeline.patience;
+        let permit = match tokio::time::timeout(patience, Arc::clone(&self.preparing).acquire_owned()).await {
+            Ok(Ok(permit)) => permit,
+            // The semaphore is never closed; a full one for that long means that every prepare hangs.
+            Ok(Err(_)) | Err(_) => return Err(self.prepare_hangs()),
+        };
+        let pipeline = Arc::clone(&self.pipeline);
+        let work = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            contain("prepare", || pipeline.model.prepare(&request, &voice))
+        });
+        match tokio::time::timeout(patience, work).await {
+            Ok(Ok(prepared)) => prepared.map_err(|error| self.prepare_failed(error)),
+            Ok(Err(join)) => Err(self.pipeline.failed(&format!("lost its prepare: {join}"))),
+            Err(_) => Err(self.prepare_hangs()),
+        }
+    }
+
+    fn prepare_hangs(&self) -> SpeechError {
+        let reason = format!("did not return from prepare within {} s", self.pipeline.patience.as_secs_f32());
+        self.pipeline.give_up(&reason);
+        self.pipeline.failed(&reason)
+    }
+
+    fn prepare_failed(&self, error: PluginError) -> SpeechError {
+        match error.kind {
+            ErrorKind::Invalid | ErrorKind::Unsupported => SpeechError::Invalid { field: error.field, message: error.message },
+            ErrorKind::Exhausted => SpeechError::Unavailable { message: error.message, retry_after_s: 1 },
+            ErrorKind::Checkpoint | ErrorKind::Internal | ErrorKind::Panicked => {
+                tracing::error!(model = self.id, error = error.message, "prepare failed");
+                self.pipeline.failed(&error.message)
+            }
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.pipeline.stop();
+    }
+}

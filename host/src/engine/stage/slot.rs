@@ -1,0 +1,95 @@
+//! A sequence within a stage.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use omni_plugin_api::{Data, StageLimits};
+
+use crate::engine::job::{Job, Piece};
+
+/// Where a sequence stands in a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for a slot.
+    Waiting,
+    /// It has a slot and nothing to work on.
+    Hungry,
+    /// It can be stepped.
+    Runnable,
+    /// The stage has finished it; only its last output is still on the way out.
+    Finished,
+}
+
+/// A sequence in a stage.
+pub struct Slot {
+    /// Whose.
+    pub job: Arc<Job>,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Chunks that arrived and were not fed yet.
+    pub inbox: VecDeque<(Option<Data>, bool)>,
+    /// Audio that found the ring full.
+    pub outbox: VecDeque<Piece>,
+    /// Whether a chunk that holds a credit is inside the stage.
+    pub holds_credit: bool,
+    /// Steps so far.
+    pub steps: u32,
+    /// Samples sent so far; only the last stage counts.
+    pub samples: u64,
+    /// Whether the last chunk it sent on was marked as such.
+    pub said_last: bool,
+    /// Since when it has been stepped without any event about it.
+    pub silent_since: Option<Instant>,
+}
+
+impl Slot {
+    /// A sequence that waits.
+    pub fn new(job: Arc<Job>) -> Self {
+        Self {
+            job,
+            phase: Phase::Waiting,
+            inbox: VecDeque::new(),
+            outbox: VecDeque::new(),
+            holds_credit: false,
+            steps: 0,
+            samples: 0,
+            said_last: false,
+            silent_since: None,
+        }
+    }
+
+    /// Whether the stage knows it.
+    pub fn is_admitted(&self) -> bool {
+        matches!(self.phase, Phase::Hungry | Phase::Runnable)
+    }
+
+    /// How many units its next step may take: small at first, so that the first chunk leaves early, then twice as much each time.
+    pub fn units(&self, limits: &StageLimits) -> usize {
+        let first = limits.first_units.clamp(1, limits.step_units);
+        first.checked_shl(self.steps.min(30)).unwrap_or(usize::MAX).min(limits.step_units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omni_plugin_api::Prompt;
+
+    use super::*;
+
+    #[test]
+    fn steps_grow_from_the_first_to_the_steady_size() {
+        let (job, _ends) = Job::new(1, Prompt::default(), 2);
+        let mut slot = Slot::new(job);
+        let limits = StageLimits { first_units: 3, step_units: 20, ..StageLimits::default() };
+        let sizes: Vec<usize> = (0..5)
+            .map(|steps| {
+                slot.steps = steps;
+                slot.units(&limits)
+            })
+            .collect();
+        assert_eq!(sizes, [3, 6, 12, 20, 20]);
+        slot.steps = 4_000;
+        assert_eq!(slot.units(&StageLimits { first_units: 0, step_units: usize::MAX, ..limits }), 1 << 30);
+    }
+}

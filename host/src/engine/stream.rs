@@ -1,0 +1,74 @@
+//! The audio of one request, as its caller receives it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::admission::Place;
+use super::job::{Job, JobEnds, Piece};
+use super::pipeline::Pipeline;
+use super::{Finish, SpeechError, SpeechHead};
+
+/// A stream of audio. Dropping it cancels the request within one step.
+pub struct SpeechStream {
+    /// What was known before the first sample.
+    pub head: SpeechHead,
+    job: Arc<Job>,
+    ends: JobEnds,
+    pipeline: Arc<Pipeline>,
+    has_audio: bool,
+    finish: Option<Finish>,
+    _place: Place,
+}
+
+impl SpeechStream {
+    pub(super) fn new(head: SpeechHead, job: Arc<Job>, ends: JobEnds, pipeline: Arc<Pipeline>, place: Place) -> Self {
+        Self { head, job, ends, pipeline, has_audio: false, finish: None, _place: place }
+    }
+
+    /// The next piece of interleaved samples, `None` at the end. After an error nothing follows.
+    pub async fn next(&mut self) -> Option<Result<Vec<f32>, SpeechError>> {
+        if self.finish.is_some() {
+            return None;
+        }
+        let piece = self.receive().await;
+        match piece {
+            Ok(Piece::Audio(samples)) => {
+                self.has_audio = true;
+                Some(Ok(samples))
+            }
+            Ok(Piece::Done(finish)) => {
+                self.finish = Some(finish);
+                let silent = SpeechError::Failed { message: "TTS model did not produce audio output.".to_owned() };
+                if self.has_audio { None } else { Some(Err(silent)) }
+            }
+            Err(error) => {
+                self.finish = Some(Finish { reason: omni_plugin_api::FinishReason::Stop, generated: self.job.generated() });
+                Some(Err(error))
+            }
+        }
+    }
+
+    /// How it ended, once it has.
+    pub fn finish(&self) -> Option<Finish> {
+        self.finish
+    }
+
+    async fn receive(&mut self) -> Result<Piece, SpeechError> {
+        let piece = tokio::select! {
+            biased;
+            Ok(error) = &mut self.ends.failure => return Err(error),
+            piece = self.ends.output.recv() => piece,
+        };
+        if self.job.output_paused.swap(false, Ordering::AcqRel) {
+            self.pipeline.wake_last();
+        }
+        piece.ok_or_else(|| SpeechError::Failed { message: "the model's last stage ended without a word".to_owned() })
+    }
+}
+
+impl Drop for SpeechStream {
+    fn drop(&mut self) {
+        self.job.cancel();
+        self.pipeline.forget(self.job.seq);
+    }
+}

@@ -1,0 +1,85 @@
+//! The engine with a family that does what the text tells it to.
+
+mod double;
+mod faults;
+mod flow;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use omni_plugin_api::{Family, ModelSource, Placement, Services, SpeechRequest, Voice};
+
+use self::double::{Counters, Double};
+use super::admission::Admission;
+use super::pipeline::{Pipeline, PipelineParts};
+use super::served::ServedParts;
+use super::{Jobs, Loading, Served, SpeechError, SpeechStream};
+use crate::observe::Silent;
+
+/// A served double with short patience.
+pub struct House {
+    pub served: Arc<Served>,
+    pub counters: Arc<Counters>,
+    pub loading: Loading,
+}
+
+impl House {
+    /// A house with so many places to wait.
+    pub fn new(max_queue: usize) -> Self {
+        let counters = Arc::new(Counters::default());
+        let family = Double(Arc::clone(&counters));
+        let loading = Loading::new("double", Arc::new(Silent));
+        let model = family.open(&ModelSource::BuiltIn, &Placement::default(), Services::silent()).expect("the double opens");
+        let parts = PipelineParts {
+            model,
+            info: family.describe(),
+            id: "double".to_owned(),
+            jobs: Arc::new(Jobs::default()),
+            loading: loading.clone(),
+            patience: Duration::from_millis(400),
+        };
+        let (pipeline, slots) = Pipeline::start(parts).expect("the double's stages open");
+        let admission = Admission::new(slots, max_queue);
+        let served = ServedParts { pipeline, admission, file: None, build: String::new(), source: ModelSource::BuiltIn };
+        Self { served: Arc::new(Served::new(served)), counters, loading }
+    }
+
+    pub async fn start(&self, text: &str) -> Result<SpeechStream, SpeechError> {
+        self.served.speak(SpeechRequest::new(text), Voice::default()).await
+    }
+
+    /// The whole audio of a text.
+    pub async fn speak(&self, text: &str) -> Result<Vec<f32>, SpeechError> {
+        let mut stream = self.start(text).await?;
+        let mut samples = Vec::new();
+        while let Some(piece) = stream.next().await {
+            samples.extend(piece?);
+        }
+        Ok(samples)
+    }
+
+    /// Waits until a condition holds; panics when it does not within ten seconds.
+    pub async fn until(&self, what: &str, holds: impl Fn(&Counters) -> bool) {
+        for _ in 0..1_000 {
+            if holds(&self.counters) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{what} did not come true: {:?}", self.counters);
+    }
+
+    /// Waits until every slot of both stages is free.
+    pub async fn until_free(&self) {
+        self.until("a free house", |counters| counters.held.load(Ordering::SeqCst) == 0).await;
+    }
+}
+
+/// The error text of an outcome that must be a failure.
+pub fn failure(outcome: Result<Vec<f32>, SpeechError>) -> String {
+    match outcome {
+        Err(SpeechError::Failed { message }) => message,
+        other => panic!("expected a failure, got {other:?}"),
+    }
+}

@@ -1,0 +1,20 @@
+//! Support for the black-box tests: the real binary on a real socket, real clients, a real recogniser.
+//!
+//! Nothing here knows the server's code. A test starts [`server::Server`], speaks to it with [`http`] or [`raw`], takes the answer
+//! apart with [`wav`] and [`sound`], and has it recognised by [`asr`] and compared by [`words`].
+
+pub mod artifacts;
+pub mod asr;
+pub mod checks;
+pub mod http;
+pub mod lock;
+pub mod numbers;
+pub mod process;
+pub mod python;
+pub mod raw;
+pub mod sentences;
+pub mod server;
+pub mod sound;
+pub mod speech;
+pub mod wav;
+pub mod words;

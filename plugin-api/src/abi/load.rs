@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use abi_stable::StableAbi;
 use abi_stable::library::{LibHeader, LibraryError, lib_header_from_path};
 
+use super::difference::innermost_difference;
 use super::import::RemoteFamily;
 use super::objects::PluginRootRef;
 use crate::{Family, INTERFACE_VERSION, PluginError, version};
@@ -67,18 +69,16 @@ pub fn load(path: &Path) -> Result<Box<dyn Family>, LoadError> {
 }
 
 fn refuse(path: &Path, header: &LibHeader, error: &LibraryError) -> LoadError {
-    let report = error.to_string();
+    let path = path.to_owned();
     let found = header.version_strings().version.to_string();
-    LoadError::Layout { path: path.to_owned(), found, difference: innermost_difference(&report), report }
-}
-
-/// The first concrete difference of abi_stable's report: its errors are listed innermost last, each as `expected`/`found` lines.
-fn innermost_difference(report: &str) -> String {
-    let lines: Vec<&str> = report.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let at = lines.iter().rposition(|line| line.starts_with("Expected") || line.starts_with("expected"));
-    let Some(at) = at else { return one_line(report) };
-    let from = at.saturating_sub(1);
-    one_line(&lines[from..(at + 6).min(lines.len())].join(" "))
+    match (error, header.layout()) {
+        (LibraryError::AbiInstability(report), Some(layout)) => {
+            let difference = one_line(&innermost_difference(PluginRootRef::LAYOUT, layout));
+            LoadError::Layout { path, found, difference, report: report.to_string() }
+        }
+        (LibraryError::IncompatibleVersionNumber { .. }, _) => LoadError::Version { path, found },
+        (other, _) => LoadError::NotALibrary { path, reason: one_line(&other.to_string()) },
+    }
 }
 
 /// A text as one line of at most 400 characters.

@@ -1,12 +1,13 @@
 //! The stable ABI: the only place that names `abi_stable`.
 //!
 //! Inside a plugin, [`export`] puts an author's [`crate::Family`] behind C-compatible objects, with every entry contained against
-//! panics. Inside the host, [`load`] checks a library and [`import`] makes a [`crate::Family`] of those objects again. What crosses is
+//! panics. Inside the host, [`load`] checks a library and `import` makes a [`crate::Family`] of those objects again. What crosses is
 //! JSON text, plain arrays and integers; nothing of a tensor library does. Leaving `abi_stable` costs this folder.
 
 // The derive macros of abi_stable 0.11 expand to code that newer lints and our documentation rule do not like.
 #![allow(missing_docs, non_local_definitions, non_camel_case_types, clippy::all)]
 
+mod difference;
 pub mod export;
 mod import;
 mod load;

@@ -14,6 +14,7 @@ const IDLE_STEPS: usize = 10_000;
 pub struct Rig {
     info: FamilyInfo,
     model: Box<dyn Model>,
+    voice: Voice,
 }
 
 /// What came out for one request.
@@ -23,7 +24,7 @@ pub struct Spoken {
     pub samples: Vec<f32>,
     /// The length of each chunk in samples, in order.
     pub chunks: Vec<usize>,
-    /// Why the last stage ended.
+    /// Why it ended: [`FinishReason::Length`] when any stage was cut short.
     pub reason: FinishReason,
 }
 
@@ -49,7 +50,13 @@ impl Rig {
     /// Opens a family on the CPU.
     pub fn open(family: &dyn Family, source: &ModelSource) -> Result<Self, PluginError> {
         let model = family.open(source, &Placement::default(), Services::silent())?;
-        Ok(Self { info: family.describe(), model })
+        Ok(Self { info: family.describe(), model, voice: Voice::default() })
+    }
+
+    /// The same model, speaking with `voice` from now on.
+    #[must_use]
+    pub fn with_voice(self, voice: Voice) -> Self {
+        Self { voice, ..self }
     }
 
     /// The model, for calls that need no stage.
@@ -57,7 +64,7 @@ impl Rig {
         &*self.model
     }
 
-    /// Speaks one request with the default voice, in steps of the stages' own liking.
+    /// Speaks one request in steps of the stages' own liking.
     pub fn speak(&self, request: &SpeechRequest) -> Result<Spoken, PluginError> {
         self.speak_with(std::slice::from_ref(request), None)?.pop().ok_or_else(|| PluginError::internal("nothing was spoken"))
     }
@@ -68,14 +75,18 @@ impl Rig {
         all.pop().ok_or_else(|| PluginError::internal("nothing was spoken"))
     }
 
-    /// Speaks several requests in one batch.
+    /// Speaks several requests in one batch; what was spoken comes in the order of the requests.
     pub fn speak_together(&self, requests: &[SpeechRequest]) -> Result<Vec<Spoken>, PluginError> {
         self.speak_with(requests, None)
     }
 
     fn speak_with(&self, requests: &[SpeechRequest], max_units: Option<usize>) -> Result<Vec<Spoken>, PluginError> {
-        let mut stages = (0..self.info.stages.len()).map(|index| self.model.open_stage(index)).collect::<Result<Vec<_>, _>>()?;
-        self.speak_on(&mut stages, requests, max_units, 1)
+        self.speak_on(&mut self.open_stages()?, requests, max_units, 1)
+    }
+
+    /// Opens one replica of every stage, for [`Rig::speak_on`].
+    pub fn open_stages(&self) -> Result<Vec<Box<dyn Stage>>, PluginError> {
+        (0..self.info.stages.len()).map(|index| self.model.open_stage(index)).collect()
     }
 
     /// Speaks on stages that are already open, numbering sequences from `first_id`: for tests of slots that are used again.
@@ -88,48 +99,68 @@ impl Rig {
     ) -> Result<Vec<Spoken>, PluginError> {
         let mut sequences = Vec::new();
         for (id, request) in (first_id..).zip(requests) {
-            let prepared = self.model.prepare(request, &Voice::default())?;
+            let prepared = self.model.prepare(request, &self.voice)?;
             sequences.push(Sequence::new(id, prepared.prompt, stages.len()));
         }
         let mut idle = 0;
         while sequences.iter().any(|sequence| !sequence.is_done()) {
             let mut events = 0;
             for (index, stage) in stages.iter_mut().enumerate() {
-                events += turn(index, &mut **stage, &mut sequences, max_units)?;
+                events += self.turn(index, &mut **stage, &mut sequences, max_units)?;
             }
             idle = if events == 0 { idle + 1 } else { 0 };
             if idle > IDLE_STEPS {
                 return Err(PluginError::internal(format!("no stage said anything for {IDLE_STEPS} steps")));
             }
         }
+        sequences.sort_by_key(|sequence| sequence.id);
         Ok(sequences.into_iter().map(|sequence| sequence.spoken).collect())
     }
-}
 
-/// Admits, feeds and steps one stage; returns the number of events.
-fn turn(index: usize, stage: &mut dyn Stage, sequences: &mut [Sequence], max_units: Option<usize>) -> Result<usize, PluginError> {
-    let limits = stage.limits();
-    let mut free = limits.slots - sequences.iter().filter(|sequence| sequence.holds_slot(index)).count();
-    for sequence in sequences.iter_mut() {
-        sequence.enter(index, stage, &mut free)?;
+    /// Admits, feeds and steps one stage; returns the number of events.
+    fn turn(
+        &self,
+        index: usize,
+        stage: &mut dyn Stage,
+        sequences: &mut [Sequence],
+        max_units: Option<usize>,
+    ) -> Result<usize, PluginError> {
+        let limits = stage.limits();
+        let mut free = limits.slots - sequences.iter().filter(|sequence| sequence.holds_slot(index)).count();
+        for sequence in sequences.iter_mut() {
+            sequence.enter(index, stage, &mut free)?;
+        }
+        let runnable = sequences.iter().filter(|sequence| sequence.states[index] == State::Runnable);
+        let units = max_units.unwrap_or(limits.step_units);
+        let work: Vec<SeqWork> = runnable.take(limits.batch).map(|sequence| SeqWork { seq: sequence.id, max_units: units }).collect();
+        if work.is_empty() {
+            return Ok(0);
+        }
+        stage.submit(&StepPlan { work })?;
+        let events = stage.collect()?;
+        let count = events.len();
+        for event in events {
+            self.check_kind(index, &event)?;
+            let sequence = sequences.iter_mut().find(|sequence| sequence.id == event.seq());
+            let sequence = sequence.ok_or_else(|| PluginError::internal("an event names a sequence that is not there"))?;
+            sequence.take(index, stage, event)?;
+        }
+        sequences.rotate_left(usize::from(!sequences.is_empty()));
+        sequences.sort_by_key(|sequence| sequence.states[index] == State::Done);
+        Ok(count)
     }
-    let runnable = sequences.iter().filter(|sequence| sequence.states[index] == State::Runnable);
-    let units = max_units.unwrap_or(limits.step_units);
-    let work: Vec<SeqWork> = runnable.take(limits.batch).map(|sequence| SeqWork { seq: sequence.id, max_units: units }).collect();
-    if work.is_empty() {
-        return Ok(0);
+
+    /// An output must be of the kind that its stage declares.
+    fn check_kind(&self, index: usize, event: &StageEvent) -> Result<(), PluginError> {
+        let declared = &self.info.stages[index];
+        match event {
+            StageEvent::Output { data, .. } if data.kind() != declared.output => {
+                let (name, expected, found) = (&declared.name, declared.output, data.kind());
+                Err(PluginError::internal(format!("stage '{name}' declares {expected:?} and gave {found:?}")))
+            }
+            _ => Ok(()),
+        }
     }
-    stage.submit(&StepPlan { work })?;
-    let events = stage.collect()?;
-    let count = events.len();
-    for event in events {
-        let sequence = sequences.iter_mut().find(|sequence| sequence.id == event.seq());
-        let sequence = sequence.ok_or_else(|| PluginError::internal("an event names a sequence that is not there"))?;
-        sequence.take(index, stage, event)?;
-    }
-    sequences.rotate_left(usize::from(!sequences.is_empty()));
-    sequences.sort_by_key(|sequence| sequence.states[index] == State::Done);
-    Ok(count)
 }
 
 impl Sequence {
@@ -168,7 +199,9 @@ impl Sequence {
             StageEvent::Output { data, .. } => self.pass_on(index, data)?,
             StageEvent::NeedsInput { .. } => self.states[index] = State::Hungry,
             StageEvent::Finished { reason, .. } => {
-                self.spoken.reason = reason;
+                if reason == FinishReason::Length {
+                    self.spoken.reason = reason;
+                }
                 self.states[index] = State::Done;
                 stage.release(self.id);
                 if let Some(inbox) = self.inboxes.get_mut(index + 1) {

@@ -18,7 +18,7 @@ pub struct HostileFamily {
 impl Default for HostileFamily {
     fn default() -> Self {
         let mischief = LoadMischief::asked();
-        assert_ne!(mischief, Some(LoadMischief::PanicOnLoad), "told to panic while it is made");
+        assert!(mischief != Some(LoadMischief::PanicOnLoad), "told to panic while it is made");
         Self { mischief }
     }
 }

@@ -1,0 +1,1 @@
+//! Signals and independent decoders for the tests.

@@ -1,0 +1,214 @@
+//! From one sample rate to another, piece by piece: a polyphase filter with a Kaiser window.
+//!
+//! The rates are reduced to `up / down`. The filter has `20 * max(up, down) + 1` taps at the rate between both, cuts at the lower of the two
+//! Nyquist frequencies and is centred, so the output begins where the input begins. What comes out does not depend on how the input was cut.
+
+use std::f64::consts::PI;
+
+use super::dot::dot;
+
+/// The rates a client may ask for.
+pub const RATES_HZ: [u32; 6] = [8_000, 16_000, 22_050, 24_000, 44_100, 48_000];
+
+/// The most that either rate may be after both were reduced.
+const MAX_RATIO: u32 = 2_048;
+/// Half the filter, in periods of the cut-off.
+const HALF_PERIODS: u32 = 10;
+/// The shape of the window: the trade of a narrow passage against a deep stop band (about 53 dB).
+const KAISER_BETA: f64 = 5.0;
+/// Samples a channel that may lie behind the filter before they are dropped.
+const SLACK: usize = 4_096;
+
+/// Two rates between which nothing can be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("audio at {from_hz} Hz with {channels} channels cannot be brought to {to_hz} Hz")]
+pub struct ResampleError {
+    from_hz: u32,
+    to_hz: u32,
+    channels: u16,
+}
+
+/// Samples a channel that come out of `len` samples a channel; 0 where the rates make no sense.
+pub fn output_len(len: u64, from_hz: u32, to_hz: u32) -> u64 {
+    if from_hz == 0 {
+        return 0;
+    }
+    let exact = (u128::from(len) * u128::from(to_hz)).div_ceil(u128::from(from_hz));
+    u64::try_from(exact).unwrap_or(u64::MAX)
+}
+
+/// One stream on its way to another rate. Samples of several channels are interleaved.
+pub struct Resampler {
+    filter: Filter,
+    cursor: Cursor,
+    lines: Vec<DelayLine>,
+    consumed: u64,
+    produced: u64,
+    rates_hz: (u32, u32),
+}
+
+impl Resampler {
+    /// Begins a stream.
+    pub fn new(from_hz: u32, to_hz: u32, channels: u16) -> Result<Self, ResampleError> {
+        let refused = ResampleError { from_hz, to_hz, channels };
+        let (up, down) = reduced(from_hz, to_hz).ok_or(refused)?;
+        if channels == 0 {
+            return Err(refused);
+        }
+        let filter = Filter::new(up, down);
+        let line = DelayLine::new(filter.taps - 1);
+        let cursor = Cursor { phase: filter.half % up as usize, input: filter.half / up as usize };
+        Ok(Self { filter, cursor, lines: vec![line; usize::from(channels)], consumed: 0, produced: 0, rates_hz: (from_hz, to_hz) })
+    }
+
+    /// Takes whole frames (a last part of a frame is left out) and appends what is complete. What is no number counts as silence.
+    pub fn push(&mut self, samples: &[f32], out: &mut Vec<f32>) {
+        let frames = samples.chunks_exact(self.lines.len());
+        self.consumed += frames.len() as u64;
+        for frame in frames {
+            for (line, sample) in self.lines.iter_mut().zip(frame) {
+                line.samples.push(if sample.is_finite() { *sample } else { 0.0 });
+            }
+        }
+        self.produce(u64::MAX, out);
+    }
+
+    /// Appends what the filter still holds, so that all of the input has come out.
+    pub fn finish(mut self, out: &mut Vec<f32>) {
+        let total = output_len(self.consumed, self.rates_hz.0, self.rates_hz.1);
+        while self.produced < total {
+            for line in &mut self.lines {
+                line.samples.resize(line.samples.len() + self.filter.taps, 0.0);
+            }
+            self.produce(total, out);
+        }
+    }
+
+    fn produce(&mut self, total: u64, out: &mut Vec<f32>) {
+        let available = self.lines.first().map_or(0, DelayLine::end);
+        while self.cursor.input < available && self.produced < total {
+            let taps = self.filter.phase(self.cursor.phase);
+            out.extend(self.lines.iter().map(|line| dot(line.before(self.cursor.input, taps.len()), taps)));
+            self.cursor.step(self.filter.up, self.filter.down);
+            self.produced += 1;
+        }
+        let dropped = self.lines.iter_mut().map(|line| line.drop_before(self.cursor.input)).max().unwrap_or(0);
+        self.cursor.input -= dropped;
+    }
+}
+
+/// Both rates without their common divisor.
+fn reduced(from_hz: u32, to_hz: u32) -> Option<(u32, u32)> {
+    let (mut divisor, mut rest) = (from_hz, to_hz);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    let (up, down) = (to_hz.checked_div(divisor)?, from_hz.checked_div(divisor)?);
+    let sane = |ratio: u32| (1..=MAX_RATIO).contains(&ratio);
+    (sane(up) && sane(down)).then_some((up, down))
+}
+
+/// Where the next output sample lies: the newest input sample below it, and how far beyond that it is, in steps of `1 / up`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    input: usize,
+    phase: usize,
+}
+
+impl Cursor {
+    fn step(&mut self, up: usize, down: usize) {
+        let phase = self.phase + down;
+        self.input += phase / up;
+        self.phase = phase % up;
+    }
+}
+
+/// The filter, cut into one short filter for each place that an output sample can have between two input samples.
+struct Filter {
+    up: usize,
+    down: usize,
+    half: usize,
+    taps: usize,
+    phases: Vec<f32>,
+}
+
+impl Filter {
+    fn new(up: u32, down: u32) -> Self {
+        let widest = up.max(down);
+        // Without a change of rate the filter is one tap that changes nothing.
+        let half = if widest == 1 { 0 } else { (HALF_PERIODS * widest) as usize };
+        let prototype = prototype(half, f64::from(widest), f64::from(up));
+        let (up, down) = (up as usize, down as usize);
+        let taps = 2 * half / up + 1;
+        // The newest input sample meets the first tap of its phase, so each phase is stored from its last tap on.
+        let tap = |phase: usize, place: usize| prototype.get(phase + (taps - 1 - place) * up).copied().unwrap_or(0.0) as f32;
+        let phases = (0..up).flat_map(|phase| (0..taps).map(move |place| (phase, place))).map(|(phase, place)| tap(phase, place)).collect();
+        Self { up, down, half, taps, phases }
+    }
+
+    fn phase(&self, phase: usize) -> &[f32] {
+        &self.phases[phase * self.taps..(phase + 1) * self.taps]
+    }
+}
+
+/// A windowed sinc that lets everything below `1 / widest` pass, its taps adding up to `gain`.
+fn prototype(half: usize, widest: f64, gain: f64) -> Vec<f64> {
+    let taps: Vec<f64> = (0..=2 * half).map(|tap| tap as f64 - half as f64).map(|at| sinc(at / widest) * kaiser(at, half as f64)).collect();
+    let sum: f64 = taps.iter().sum();
+    taps.iter().map(|tap| tap * gain / sum).collect()
+}
+
+fn sinc(x: f64) -> f64 {
+    if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) }
+}
+
+fn kaiser(at: f64, half: f64) -> f64 {
+    let inside = if half > 0.0 { 1.0 - (at / half).powi(2) } else { 1.0 };
+    bessel(KAISER_BETA * inside.max(0.0).sqrt()) / bessel(KAISER_BETA)
+}
+
+/// The modified Bessel function of order zero, as its power series.
+fn bessel(x: f64) -> f64 {
+    let (mut sum, mut term, mut step) = (1.0, 1.0, 1.0);
+    while term > sum * 1e-17 {
+        term *= (x / (2.0 * step)).powi(2);
+        sum += term;
+        step += 1.0;
+    }
+    sum
+}
+
+/// The input of one channel that later output still needs; silence before the first sample.
+#[derive(Clone)]
+struct DelayLine {
+    samples: Vec<f32>,
+    /// Samples of silence in front.
+    lead: usize,
+}
+
+impl DelayLine {
+    fn new(lead: usize) -> Self {
+        Self { samples: vec![0.0; lead], lead }
+    }
+
+    /// One past the last input sample.
+    fn end(&self) -> usize {
+        self.samples.len() - self.lead
+    }
+
+    /// The `len` samples up to and with input sample `newest`.
+    fn before(&self, newest: usize, len: usize) -> &[f32] {
+        let end = newest + self.lead + 1;
+        &self.samples[end - len..end]
+    }
+
+    /// Forgets what lies before every later output; returns by how much the places of all samples moved.
+    fn drop_before(&mut self, newest: usize) -> usize {
+        let unused = newest.min(self.end());
+        if unused < SLACK {
+            return 0;
+        }
+        self.samples.drain(..unused);
+        unused
+    }
+}

@@ -1,0 +1,84 @@
+//! The command line: `serve`, `say`, `plugins`.
+
+mod heap;
+mod models;
+mod output;
+mod play;
+mod plugins;
+mod remote;
+mod say;
+mod serve;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
+
+const EXAMPLES: &str = "\
+Examples:
+  omni-host say \"hello\"                        speak with the built-in voice
+  omni-host say \"hello\" -o hello.wav           save it
+  omni-host serve                              serve the built-in voice on http://127.0.0.1:8091
+  omni-host serve --plugin qwen3_tts=/models/Qwen3-TTS-12Hz-1.7B-Base
+  omni-host plugins inspect hibari             what a family is and takes";
+
+/// A text-to-speech server with the OpenAI-compatible speech API.
+#[derive(Debug, Parser)]
+#[command(name = "omni-host", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the speech API over HTTP.
+    Serve(serve::ServeArgs),
+    /// Speak a text, aloud or into a file.
+    Say(say::SayArgs),
+    /// Show the model families there are.
+    #[command(subcommand)]
+    Plugins(plugins::PluginsCommand),
+}
+
+/// Why a command did not do what it was asked: one message for standard error.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct Failure(String);
+
+type Outcome = Result<(), Failure>;
+
+/// Runs the command line of the process.
+pub fn main() -> ExitCode {
+    heap::settle();
+    let outcome = match Cli::parse().command {
+        Command::Serve(args) => serve::run(args),
+        Command::Say(args) => say::run(&args),
+        Command::Plugins(command) => plugins::run(&command),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::complain(&format!("error: {failure}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The threads of the edge. Two are enough: what computes has threads of its own.
+fn runtime() -> Result<Runtime, Failure> {
+    let built = Builder::new_multi_thread().worker_threads(2).thread_name("edge").enable_all().build();
+    built.map_err(|error| Failure(format!("the threads of the server cannot be started: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,65 @@
+//! Speaking through a server.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+use super::{Failure, output};
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const MAX_AUDIO_BYTES: u64 = 4 << 30;
+const MAX_ERROR_BYTES: u64 = 1 << 20;
+
+/// Has a server speak and gives the bytes of the file.
+pub fn speak(server: &str, request: &Map<String, Value>) -> Result<Vec<u8>, Failure> {
+    let url = endpoint(server);
+    let body = Value::Object(request.clone()).to_string();
+    let sent = agent().post(&url).header("content-type", "application/json").send(body.as_bytes());
+    let mut response = sent.map_err(|error| Failure(format!("no answer from {url}: {error}")))?;
+    if response.status() != 200 {
+        return Err(Failure(format!("{url} answered {}: {}", response.status().as_u16(), reason(&mut response))));
+    }
+    if let Some(warnings) = response.headers().get("x-text-warnings").and_then(|value| value.to_str().ok()) {
+        output::complain(&format!("warning: {warnings}"));
+    }
+    let audio = response.body_mut().with_config().limit(MAX_AUDIO_BYTES).read_to_vec();
+    audio.map_err(|error| Failure(format!("the answer of {url} broke off: {error}")))
+}
+
+fn agent() -> Agent {
+    Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT_LIMIT)).build().new_agent()
+}
+
+/// The speech endpoint of a server that is named with or without scheme, `/v1` and slashes.
+fn endpoint(server: &str) -> String {
+    let scheme = if server.contains("://") { "" } else { "http://" };
+    let base = server.trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    format!("{scheme}{base}/v1/audio/speech")
+}
+
+/// The message of an error envelope, or the start of whatever else came.
+fn reason(response: &mut Response<Body>) -> String {
+    let text = match response.body_mut().with_config().limit(MAX_ERROR_BYTES).read_to_string() {
+        Ok(text) => text,
+        Err(error) => return error.to_string(),
+    };
+    let document: Option<Value> = serde_json::from_str(&text).ok();
+    let message = document.as_ref().and_then(|document| document["error"]["message"].as_str());
+    message.map_or_else(|| text.chars().take(300).collect(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::endpoint;
+
+    #[test]
+    fn a_server_may_be_named_in_any_way() {
+        for server in ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/", "h:1"] {
+            assert_eq!(endpoint(server), "http://h:1/v1/audio/speech");
+        }
+        assert_eq!(endpoint("https://h/tts/v1"), "https://h/tts/v1/audio/speech");
+    }
+}

@@ -1,0 +1,160 @@
+//! `omni-host serve`
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::models::ModelArgs;
+use super::signals::Signals;
+use super::{Failure, Outcome, output};
+use crate::engine::{Engine, EngineSettings, ModelState};
+use crate::http::{self, App, ROUTES};
+use crate::observe::{self, LogFormat};
+use crate::plugin::PluginSpec;
+
+const EXAMPLES: &str = "\
+Examples:
+  omni-host serve
+  omni-host serve --host 0.0.0.0 --port 80 --log-format json
+  omni-host serve --plugin plugins/libqwen3_tts.so --model /models/Qwen3-TTS-12Hz-1.7B-Base
+  omni-host serve --plugin hibari --plugin qwen3_tts=Qwen/Qwen3-TTS-12Hz-1.7B-Base
+
+  curl http://127.0.0.1:8091/v1/audio/speech -H 'content-type: application/json' \\
+       -d '{\"input\": \"hello\"}' -o hello.wav
+
+SIGTERM and SIGINT end the server in order: requests that run are finished, new ones get 503. A second signal ends it at once.
+RUST_LOG sets what is logged, for example RUST_LOG=debug.";
+
+/// Options of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ServeArgs {
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1")]
+    host: String,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 8091)]
+    port: u16,
+    #[command(flatten)]
+    models: ModelArgs,
+    /// The checkpoint of the only --plugin: a directory, or a model id of the local hub cache
+    #[arg(long, value_name = "DIR|ID")]
+    model: Option<String>,
+    /// Requests a model lets wait beyond those it works on; past them clients get 429
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    max_queue: usize,
+    /// Seconds a plugin may work without a sign of life before it counts as hung
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    watchdog_secs: u64,
+    /// Seconds a model may take to load
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    load_timeout_secs: u64,
+    /// Seconds running requests get to finish when the server is asked to end
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    drain_secs: u64,
+    /// How log lines look
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+}
+
+/// Serves until a signal comes, or until it is certain that no model can be loaded.
+pub fn run(args: ServeArgs) -> Outcome {
+    observe::start(args.log_format, "info");
+    let plugins = args.models.resolve(args.model.as_deref())?;
+    let runtime = super::runtime()?;
+    let outcome = runtime.block_on(serve(&args, plugins));
+    // A plugin that hangs in a call must not keep the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>) -> Outcome {
+    let mut signals = Signals::catch()?;
+    let listener = bind(&args.host, args.port).await?;
+    announce(&listener)?;
+    let engine = Engine::new(settings(args));
+    let started = Instant::now();
+    engine.load(plugins, observe::progress());
+    let app = App::new(engine.clone());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let stopping = async {
+        // The sender is dropped only when this function returns, which is a stop as well.
+        drop(stopped.await);
+    };
+    let server = tokio::spawn(http::run(listener, http::router(app.clone()), stopping));
+    let outcome = tokio::select! {
+        failure = no_model(&engine, started) => Err(failure),
+        signal = signals.next() => {
+            drain(&app, signal, signals, Duration::from_secs(args.drain_secs)).await;
+            Ok(())
+        }
+    };
+    drop(stop);
+    server.await.map_err(|error| Failure(format!("the server failed: {error}")))?;
+    outcome
+}
+
+fn settings(args: &ServeArgs) -> EngineSettings {
+    EngineSettings {
+        max_queue: args.max_queue,
+        watchdog: Duration::from_secs(args.watchdog_secs),
+        load_timeout: Duration::from_secs(args.load_timeout_secs),
+    }
+}
+
+async fn bind(host: &str, port: u16) -> Result<TcpListener, Failure> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    TcpListener::bind((bare, port)).await.map_err(|error| {
+        Failure(match error.kind() {
+            io::ErrorKind::AddrInUse => format!("port {port} of {host} is in use by another program; choose another with --port"),
+            io::ErrorKind::PermissionDenied => format!("port {port} of {host} needs more rights; choose one above 1023 with --port"),
+            _ => format!("cannot listen on {host} port {port}: {error}"),
+        })
+    })
+}
+
+/// Says where the server listens, for people and for programs that started it with port 0.
+fn announce(listener: &TcpListener) -> Outcome {
+    let address = listener.local_addr().map_err(|error| Failure(format!("the address of the server is unknown: {error}")))?;
+    for route in ROUTES {
+        tracing::debug!(methods = route.methods, path = route.path, about = route.about, "route");
+    }
+    let paths: Vec<&str> = ROUTES.iter().map(|route| route.path).collect();
+    tracing::info!(%address, routes = paths.join(" "), "listening");
+    output::print(&format!("listening on http://{address}"))
+}
+
+/// Completes when every load has ended and no model can speak.
+async fn no_model(engine: &Engine, started: Instant) -> Failure {
+    engine.loaded().await;
+    let mut reasons = Vec::new();
+    let mut models = 0;
+    for status in engine.status() {
+        match status.state {
+            ModelState::Failed(reason) => reasons.push(format!("  {}: {}", status.model, reason.replace('\n', "\n    "))),
+            _ => models += 1,
+        }
+    }
+    if models > 0 {
+        tracing::info!(models, failed = reasons.len(), ms = started.elapsed().as_millis() as u64, "ready");
+        std::future::pending::<()>().await;
+    }
+    Failure(format!("no model could be loaded\n{}", reasons.join("\n")))
+}
+
+/// Finishes what runs; a second signal ends the process on the spot.
+async fn drain(app: &App, signal: i32, mut signals: Signals, deadline: Duration) {
+    tracing::info!(signal, deadline_s = deadline.as_secs(), "ending: running requests are finished, new ones refused");
+    tokio::spawn(async move {
+        let signal = signals.next().await;
+        std::process::exit(128 + signal);
+    });
+    if app.drain(deadline).await {
+        tracing::info!("ended in order");
+    } else {
+        tracing::warn!(deadline_s = deadline.as_secs(), "requests still ran at the deadline and were ended");
+    }
+}

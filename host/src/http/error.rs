@@ -1,0 +1,235 @@
+//! Errors as clients see them: one envelope, one place that maps kinds to statuses.
+//!
+//! `{"error":{"message":…,"type":…,"param":…,"code":…}}`, where `code` is the status. Names of types are those of the reference where
+//! it has one, else the name of the exception that OpenAI's client raises for the status.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::engine::{FindError, SpeechError};
+
+/// Longest message in bytes: an error is under 4 kB with all that surrounds it.
+const MAX_MESSAGE_BYTES: usize = 2800;
+
+/// An error answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiError {
+    status: StatusCode,
+    kind: &'static str,
+    message: String,
+    param: Option<String>,
+    retry_after_s: Option<u64>,
+    detail: Option<&'static str>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+        let message = shortened(message.into(), MAX_MESSAGE_BYTES);
+        Self { status, kind, message, param: None, retry_after_s: None, detail: None }
+    }
+
+    fn with_param(mut self, param: impl Into<String>) -> Self {
+        self.param = Some(param.into());
+        self
+    }
+
+    fn with_retry(mut self, retry_after_s: u64) -> Self {
+        self.retry_after_s = Some(retry_after_s.max(1));
+        self
+    }
+
+    fn with_detail(mut self, detail: &'static str) -> Self {
+        self.detail = Some(detail);
+        self
+    }
+
+    /// 400: a field holds something that cannot be done.
+    pub fn invalid(param: &str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message).with_param(param)
+    }
+
+    /// 400: the body does not have the shape of a request; `param` is the place, such as `body.speed`.
+    pub fn malformed(param: Option<String>, message: impl Into<String>) -> Self {
+        Self { param, ..Self::new(StatusCode::BAD_REQUEST, "Bad Request", message) }
+    }
+
+    /// 404: no such model.
+    pub fn unknown_model(model: &str) -> Self {
+        let message = format!("The model `{}` does not exist.", shortened(model.to_owned(), 200));
+        Self::new(StatusCode::NOT_FOUND, "NotFoundError", message).with_param("model")
+    }
+
+    /// 404: no such path.
+    pub fn unknown_path(path: &str) -> Self {
+        let message = format!("There is nothing at {}; the speech endpoint is POST /v1/audio/speech", shortened(path.to_owned(), 200));
+        Self::new(StatusCode::NOT_FOUND, "NotFoundError", message).with_detail("Not Found")
+    }
+
+    /// 405: the path does not know this method.
+    pub fn wrong_method(method: &str, path: &str) -> Self {
+        let message =
+            format!("{} does not take {}; see the allow header", shortened(path.to_owned(), 200), shortened(method.to_owned(), 40));
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed", message).with_detail("Method Not Allowed")
+    }
+
+    /// 408: the body did not arrive in time.
+    pub fn too_slow(seconds: u64) -> Self {
+        let message = format!("the request body did not arrive within {seconds} s");
+        Self::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", message).with_param("body")
+    }
+
+    /// 413: the body is too large.
+    pub fn too_large(limit_bytes: usize) -> Self {
+        let message = format!("the request body is larger than the limit of {} MiB ({limit_bytes} bytes)", limit_bytes >> 20);
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large", message).with_param("body")
+    }
+
+    /// 503: the server ends before the request does.
+    pub fn stopping() -> Self {
+        SpeechError::Unavailable { message: "the server is shutting down".to_owned(), retry_after_s: 5 }.into()
+    }
+
+    /// 500: the model, or the server, failed.
+    pub fn failed(message: impl AsRef<str>) -> Self {
+        let message = format!("Speech generation failed: {}", without_paths(message.as_ref()));
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", message)
+    }
+
+    /// 500: a handler panicked.
+    pub fn panicked() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error", "the server failed on this request; its log says why")
+    }
+
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The sentence for a person.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The JSON body.
+    pub fn body(&self) -> Value {
+        let error = json!({"message": self.message, "type": self.kind, "param": self.param, "code": self.status.as_u16()});
+        match self.detail {
+            Some(detail) => json!({"detail": detail, "error": error}),
+            None => json!({"error": error}),
+        }
+    }
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<SpeechError> for ApiError {
+    fn from(error: SpeechError) -> Self {
+        let message = error.to_string();
+        match error {
+            SpeechError::Invalid { field, message } => {
+                Self { param: field, ..Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message) }
+            }
+            SpeechError::Overloaded { retry_after_s } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "RateLimitError", message).with_retry(retry_after_s)
+            }
+            SpeechError::Unavailable { message, retry_after_s } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", message).with_retry(retry_after_s)
+            }
+            SpeechError::Failed { message } => Self::failed(message),
+        }
+    }
+}
+
+impl From<FindError> for ApiError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::UnknownModel(model) => Self::unknown_model(&model),
+            FindError::NotReady(error) => error.into(),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body())).into_response();
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        // The rest of such a body may still be on its way: the connection is no good for another request.
+        if matches!(self.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// At most `limit` bytes of a text, cut between characters and marked.
+pub(super) fn shortened(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push('…');
+    }
+    text
+}
+
+/// A failure's text without the places of this machine's files.
+fn without_paths(text: &str) -> String {
+    const ROOTS: [&str; 9] = ["/home/", "/usr/", "/opt/", "/var/", "/tmp/", "/root/", "/lib/", "/mnt/", "/srv/"];
+    let mut clean = String::new();
+    let mut rest = text;
+    while let Some(start) = ROOTS.iter().filter_map(|root| rest.find(root)).min() {
+        let path = &rest[start..];
+        let end = path.find(|ends: char| ends.is_whitespace() || "'\"`,;:)]>".contains(ends)).unwrap_or(path.len());
+        clean.push_str(&rest[..start]);
+        clean.push_str("<path>");
+        rest = &path[end..];
+    }
+    clean + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_envelope_has_all_four_members() {
+        let body = ApiError::invalid("speed", "no").body();
+        assert_eq!(body, json!({"error": {"message": "no", "type": "BadRequestError", "param": "speed", "code": 400}}));
+        let body = ApiError::failed("it broke").body();
+        assert_eq!(body["error"]["param"], Value::Null);
+        assert_eq!(ApiError::unknown_path("/x").body()["detail"], "Not Found");
+    }
+
+    #[test]
+    fn kinds_map_to_statuses_and_waiting_times() {
+        let busy: ApiError = SpeechError::Overloaded { retry_after_s: 0 }.into();
+        let response = busy.into_response();
+        assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, &HeaderValue::from_static("1")));
+        let loading: ApiError = FindError::NotReady(SpeechError::Unavailable { message: "loading".into(), retry_after_s: 7 }).into();
+        let response = loading.into_response();
+        assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (503, &HeaderValue::from_static("7")));
+        let unknown: ApiError = FindError::UnknownModel("x".into()).into();
+        assert_eq!((unknown.status().as_u16(), unknown.message()), (404, "The model `x` does not exist."));
+    }
+
+    #[test]
+    fn no_path_of_the_machine_is_told() {
+        let error = ApiError::failed("cannot read '/home/me/models/a.bin': gone, see /tmp/log and /v1/models");
+        assert_eq!(error.message(), "Speech generation failed: cannot read '<path>': gone, see <path> and /v1/models");
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let error = ApiError::unknown_model(&"ü".repeat(10_000));
+        assert!(error.body().to_string().len() < 500);
+        assert!(ApiError::invalid("input", "é".repeat(10_000)).body().to_string().len() < 4000);
+    }
+}

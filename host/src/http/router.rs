@@ -1,0 +1,62 @@
+//! The router: routes of the table, JSON for what is not in it, and what every answer carries.
+
+use std::any::Any;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::{Router, middleware};
+use http::{HeaderName, Method, header};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowHeaders, Any as AnyOrigin, CorsLayer};
+
+use super::error::ApiError;
+use super::request_id::{self, REQUEST_ID};
+use super::routes::ROUTES;
+use super::speech::headers;
+use super::state::App;
+
+/// The router of a server.
+pub fn router(app: App) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        router = router.route(route.path, (route.handlers)());
+        if !route.path.contains("{*") {
+            router = router.route(&format!("{}/", route.path), (route.handlers)());
+        }
+    }
+    router
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(app)
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(cors())
+        .layer(middleware::from_fn(request_id::tag))
+}
+
+async fn unknown_path(request: Request) -> ApiError {
+    ApiError::unknown_path(request.uri().path())
+}
+
+async fn wrong_method(request: Request) -> ApiError {
+    ApiError::wrong_method(request.method().as_str(), request.uri().path())
+}
+
+fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
+    let reason = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(reason, "a handler panicked");
+    ApiError::panicked().into_response()
+}
+
+/// Any page may call the server: it has no cookies to protect. The headers a page asks for are echoed, since a star does not cover
+/// `authorization`.
+fn cors() -> CorsLayer {
+    let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+    let exposed: Vec<HeaderName> = headers::ALL.into_iter().chain([REQUEST_ID, header::RETRY_AFTER]).collect();
+    CorsLayer::new()
+        .allow_origin(AnyOrigin)
+        .allow_methods(methods)
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(exposed)
+        .max_age(Duration::from_secs(86_400))
+}

@@ -1,0 +1,30 @@
+//! The table of routes: the router, the `allow` headers and the start-up log are made from it.
+
+use axum::routing::{MethodRouter, get, post};
+
+use super::state::App;
+use super::{health, models, speech, voices};
+
+/// One route.
+pub struct Route {
+    /// The methods, as a log shows them.
+    pub methods: &'static str,
+    /// The path, in the router's notation.
+    pub path: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Makes its handlers.
+    pub(super) handlers: fn() -> MethodRouter<App>,
+}
+
+/// Every route of the server. Each also works with a slash at its end.
+pub const ROUTES: &[Route] = &[
+    Route { methods: "POST", path: "/v1/audio/speech", about: "speaks a text", handlers: || post(speech::create) },
+    Route { methods: "GET", path: "/v1/audio/voices", about: "lists voices", handlers: || get(voices::list) },
+    Route { methods: "GET", path: "/v1/models", about: "lists models", handlers: || get(models::list) },
+    Route { methods: "GET", path: "/v1/models/{*id}", about: "describes a model", handlers: || get(models::show) },
+    Route { methods: "GET", path: "/health", about: "says whether the server lives", handlers: || get(health::health) },
+    Route { methods: "GET", path: "/ready", about: "says whether the server can speak", handlers: || get(health::ready) },
+    Route { methods: "GET, POST", path: "/ping", about: "is health without a body", handlers: || get(health::ping).post(health::ping) },
+    Route { methods: "GET", path: "/version", about: "tells versions", handlers: || get(health::version) },
+];

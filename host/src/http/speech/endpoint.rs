@@ -1,0 +1,74 @@
+//! The handler: admission, then the body, then speech.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::request::Parts;
+
+use super::body;
+use super::form::{Delivery, SpeechForm};
+use super::pieces::Pieces;
+use super::record::Record;
+use super::validate::{Accepted, accept};
+use super::{raw, sse, whole};
+use crate::http::error::ApiError;
+use crate::http::limits;
+use crate::http::state::App;
+
+/// Speaks a text.
+///
+/// Nothing of a body is read while there is no place for the request, and no status is sent before there is audio, so that an error
+/// keeps its own.
+pub async fn create(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+    let (parts, content) = request.into_parts();
+    if let Err(refusal) = admit(&app, &parts) {
+        limits::discard(&parts, content).await;
+        return Err(refusal);
+    }
+    let bytes = limits::read(&parts, content).await?;
+    let accepted = accept(app.engine(), read(bytes)?)?;
+    let record = Record::new(&accepted);
+    speak(&app, accepted, record).await
+}
+
+fn admit(app: &App, parts: &Parts) -> Result<(), ApiError> {
+    app.engine().has_room()?;
+    body::check_type(&parts.headers)
+}
+
+/// Takes the bytes, so that they are gone while the request is worked on.
+fn read(bytes: Vec<u8>) -> Result<SpeechForm, ApiError> {
+    SpeechForm::read(body::parse(&bytes)?)
+}
+
+async fn speak(app: &App, accepted: Accepted, mut record: Record) -> Result<Response, ApiError> {
+    let mut closing = app.closing();
+    let begun = tokio::select! {
+        biased;
+        begun = begin(app, &accepted, &mut record) => begun,
+        _ = closing.wait_for(|closing| *closing) => Err(ApiError::stopping()),
+    };
+    match begun {
+        Ok(Begun::Whole(response)) => Ok(response),
+        Ok(Begun::Stream(pieces)) if accepted.delivery == Delivery::Raw => Ok(raw::answer(pieces, accepted.format, record)),
+        Ok(Begun::Stream(pieces)) => Ok(sse::answer(pieces, accepted.format, record)),
+        Err(error) => {
+            record.failed(error.message());
+            Err(error)
+        }
+    }
+}
+
+/// An answer whose status is certain.
+enum Begun {
+    Whole(Response),
+    Stream(Pieces),
+}
+
+async fn begin(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Begun, ApiError> {
+    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone()).await?;
+    record.warned(&stream.head.warnings);
+    match accepted.delivery {
+        Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.format, record).await?)),
+        Delivery::Raw | Delivery::Events => Ok(Begun::Stream(Pieces::begin(stream, accepted.format, app.closing(), record).await?)),
+    }
+}

@@ -1,0 +1,22 @@
+//! `POST /v1/audio/speech`
+
+mod body;
+mod coerce;
+mod endpoint;
+mod fields;
+mod form;
+pub mod headers;
+mod pieces;
+mod raw;
+mod record;
+mod references;
+mod sse;
+mod text;
+mod validate;
+pub mod voice;
+mod whole;
+
+pub use endpoint::create;
+pub use form::{Delivery, SpeechForm};
+pub use validate::{Accepted, accept};
+pub use whole::{Clip, collect};

@@ -1,0 +1,7 @@
+//! The command line; everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    omni_host::cli::main()
+}

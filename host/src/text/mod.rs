@@ -1,0 +1,4 @@
+//! Text before a family sees it.
+
+pub mod clean;
+pub mod segment;

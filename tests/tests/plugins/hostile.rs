@@ -1,0 +1,136 @@
+//! A plugin that misbehaves in a request fails that request by name; the other plugin never notices.
+
+use std::thread;
+
+use omni_tests::artifacts::plugin;
+use omni_tests::checks;
+use omni_tests::server::Server;
+use omni_tests::speech::{Stream, request_with};
+use serde_json::json;
+
+use super::support::{fails, plugins_and, say, speaks, state};
+
+/// What a request asks for, and words of the answer.
+const FAULTS: [(&str, &str); 13] = [
+    ("panic in prepare", "panicked in prepare: told to panic"),
+    ("panic in admit", "panicked in admit: told to panic"),
+    ("panic in step", "panicked in step: told to panic"),
+    ("stage fails", "told to fail as a stage"),
+    ("fail", "told to fail"),
+    ("fail late", "told to fail late"),
+    ("flood", "events"),
+    ("lie about the sequence", "does not hold"),
+    ("wrong kind", "codes"),
+    ("not finite", "not finite"),
+    ("malformed", "shape"),
+    ("nothing", "did not produce audio"),
+    ("idle forever", "no progress"),
+];
+
+fn serve(watchdog_secs: &str) -> Server {
+    Server::start_with(&plugins_and(&[plugin("hostile"), plugin("sine")], &["--watchdog-secs", watchdog_secs]))
+}
+
+fn check_both_speak(server: &Server) {
+    for model in ["hostile", "sine"] {
+        speaks(server, model);
+        assert_eq!(state(server, model).state, "ready", "{model}");
+    }
+}
+
+/// Fails unless the hostile model takes no more requests, says why, and the other one goes on.
+fn check_given_up(server: &Server, names: &str) {
+    let refusal = say(server, "hostile", "Be good.");
+    checks::error(&refusal, 503, names);
+    assert!(refusal.header("retry-after").is_some(), "no retry-after: {:?}", refusal.headers);
+    let hostile = state(server, "hostile");
+    assert!(hostile.state == "unhealthy" && hostile.reason.contains(names), "{hostile:?}");
+    speaks(server, "sine");
+    assert_eq!(omni_tests::http::get(&server.url("/ready")).status, 200);
+    assert_eq!(omni_tests::http::get(&server.url("/health")).status, 200);
+}
+
+/// One after the other: three faults in a row would be too many.
+#[test]
+fn each_fault_fails_its_request_by_name_and_nothing_else() {
+    let server = serve("3");
+    for (text, names) in FAULTS {
+        eprintln!("asking to {text}");
+        fails(&server, "hostile", text, names);
+        check_both_speak(&server);
+    }
+}
+
+#[test]
+fn a_panic_on_giving_a_slot_back_and_a_flood_of_log_lines_harm_nobody() {
+    let server = serve("30");
+    for text in ["panic in release", "log flood", "panic in release"] {
+        assert_eq!(say(&server, "hostile", text).status, 200, "{text}");
+        check_both_speak(&server);
+    }
+    let lines = server.log().matches("of a flood").count();
+    assert!(lines < 2_000, "{lines} lines of one flood were written");
+}
+
+#[test]
+fn a_flood_without_end_ends_with_its_listener() {
+    let server = serve("30");
+    let mut stream = Stream::open(&server, &request_with("flood forever", &json!({"model": "hostile", "response_format": "pcm"})));
+    for _ in 0..3 {
+        assert!(stream.next_piece().is_some(), "the flood ended");
+    }
+    check_both_speak(&server);
+    drop(stream);
+    check_both_speak(&server);
+}
+
+#[test]
+fn a_fault_of_the_stage_fails_its_requests_and_not_those_of_another_plugin() {
+    let server = serve("30");
+    let slow = json!({"model": "sine", "response_format": "pcm", "pace": 4});
+    let mut stream = Stream::open(&server, &request_with("A text that takes about a second to speak.", &slow));
+    assert!(stream.next_piece().is_some());
+    fails(&server, "hostile", "panic in step", "panicked in step");
+    assert!(!stream.pieces().is_empty(), "the other plugin's stream broke off");
+}
+
+#[test]
+fn three_faults_in_a_row_are_too_many() {
+    let server = serve("30");
+    for _ in 0..3 {
+        fails(&server, "hostile", "panic in step", "panicked in step");
+    }
+    check_given_up(&server, "faults in a row");
+}
+
+#[test]
+fn a_step_that_hangs_fails_all_requests_inside_and_the_model_is_given_up() {
+    let mut server = serve("1");
+    thread::scope(|scope| {
+        for text in ["hang in step", "hang in step", "Be good beside them."] {
+            let server = &server;
+            scope.spawn(move || {
+                let answer = say(server, "hostile", text);
+                let was_quick = text.starts_with("Be good") && answer.status == 200;
+                assert!(was_quick || checks::error(&answer, 500, "did not return from step").contains("hostile"));
+            });
+        }
+    });
+    check_given_up(&server, "did not return from step");
+    check_ends(&mut server);
+}
+
+#[test]
+fn a_prepare_that_hangs_fails_its_request_and_the_model_is_given_up() {
+    let mut server = serve("1");
+    fails(&server, "hostile", "hang in prepare", "did not return from prepare");
+    check_given_up(&server, "did not return from prepare");
+    check_ends(&mut server);
+}
+
+/// A thread that hangs in a plugin must not keep the process.
+fn check_ends(server: &mut Server) {
+    server.ask_to_end();
+    let status = server.wait_for_end();
+    assert!(status.success(), "{status}");
+}

@@ -1,12 +1,18 @@
 //! `omni-host plugins list` and `omni-host plugins inspect`
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
-use omni_plugin_api::{FamilyInfo, INTERFACE_VERSION, ModelSource, Placement, Services, VoiceInfo};
+use omni_plugin_api::{FamilyInfo, INTERFACE_VERSION, ModelSource, Placement, Services, VoiceInfo, contain};
 use serde_json::{Value, json};
 
 use super::{Failure, Outcome, output};
 use crate::observe::{self, LogFormat};
-use crate::plugin::{self, Discovered, PluginSpec, discover};
+use crate::plugin::{self, Discovered, PluginSpec, discover, limited};
+
+/// How long a family that carries its weights may take to load, to be asked for its voices.
+const OPEN_LIMIT: Duration = Duration::from_secs(60);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,9 +114,11 @@ fn voices(found: &Discovered) -> Result<Option<Vec<VoiceInfo>>, Failure> {
     if !found.info.checkpoints.is_empty() {
         return Ok(None);
     }
-    let model = found.family.open(&ModelSource::BuiltIn, &Placement::default(), Services::silent());
-    let model = model.map_err(|error| Failure(format!("its voices are not known, since it does not load: {error}")))?;
-    Ok(Some(model.info().voices))
+    let unknown = |reason: String| Failure(format!("its voices are not known, since it does not load: {reason}"));
+    let family = Arc::clone(&found.family);
+    let open = move || contain("open", || Ok(family.open(&ModelSource::BuiltIn, &Placement::default(), Services::silent())?.info()));
+    let info = limited("open model", OPEN_LIMIT, open).map_err(|overrun| unknown(overrun.to_string()))?;
+    info.map(|info| Some(info.voices)).map_err(|error| unknown(error.to_string()))
 }
 
 fn document(found: &Discovered, info: &FamilyInfo, voices: Option<&[VoiceInfo]>) -> Value {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use figment::error::{Actual, Kind};
-use figment::providers::Serialized;
 use figment::value::magic::Tagged;
 use figment::value::{Dict, Map as Profiles, Tag, Value as Flat};
 use figment::{Figment, Metadata, Profile, Provider};
@@ -25,7 +24,7 @@ pub(crate) struct Section<T> {
 impl<T: DeserializeOwned> Section<T> {
     /// Reads the keys of `names` from a mapping.
     pub fn read(map: &Map, names: &[&str], path: &str) -> Result<Self, ConfigError> {
-        let mut figment = Figment::from(Serialized::defaults(Dict::new()));
+        let mut figment = Figment::new();
         let mut origins = HashMap::new();
         for (name, node) in map.iter().filter(|(name, node)| names.contains(&name.as_str()) && !node.is_null()) {
             origins.insert(node.origin.to_string(), node.origin.clone());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use omni_plugin_api::{Prompt, SeqId};
+use omni_plugin_api::{FinishReason, Prompt, SeqId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Finish, SpeechError};
@@ -34,12 +34,15 @@ pub struct Job {
     pub output: mpsc::Sender<Piece>,
     /// Set when the last stage paused because the ring was full.
     pub output_paused: AtomicBool,
+    /// Seconds of audio past which a stage is taken to run wild.
+    pub longest_s: u64,
     /// One link into each stage; the first is unused.
     pub links: Vec<Link>,
     started: Instant,
     ended: AtomicBool,
     failure: Mutex<Option<oneshot::Sender<SpeechError>>>,
     generated: AtomicU64,
+    was_cut: AtomicBool,
     emitted_ms: AtomicU64,
     first_audio_ms: AtomicU64,
 }
@@ -62,13 +65,14 @@ pub struct JobEnds {
 }
 
 impl Job {
-    /// A job for `stages` stages.
-    pub fn new(seq: SeqId, prompt: Prompt, stages: usize) -> (Arc<Self>, JobEnds) {
+    /// A job for `stages` stages whose audio may last `longest_s` seconds.
+    pub fn new(seq: SeqId, prompt: Prompt, stages: usize, longest_s: u64) -> (Arc<Self>, JobEnds) {
         let (output, output_end) = mpsc::channel(OUTPUT_RING);
         let (failure, failure_end) = oneshot::channel();
         let job = Self {
             seq,
             prompt,
+            longest_s,
             output,
             output_paused: AtomicBool::new(false),
             links: (0..stages).map(|_| Link::default()).collect(),
@@ -76,6 +80,7 @@ impl Job {
             ended: AtomicBool::new(false),
             failure: Mutex::new(Some(failure)),
             generated: AtomicU64::new(0),
+            was_cut: AtomicBool::new(false),
             emitted_ms: AtomicU64::new(0),
             first_audio_ms: AtomicU64::new(u64::MAX),
         };
@@ -102,14 +107,16 @@ impl Job {
         }
     }
 
-    /// Notes what a stage generated; usage reports the most of any stage.
-    pub fn note_generated(&self, units: u64) {
-        self.generated.fetch_max(units, Ordering::AcqRel);
+    /// Notes how a stage ended it: usage reports the most that any stage generated, and a cut by any stage is a cut.
+    pub fn note_ended(&self, reason: FinishReason, generated: u64) {
+        self.generated.fetch_max(generated, Ordering::AcqRel);
+        self.was_cut.fetch_or(reason == FinishReason::Length, Ordering::AcqRel);
     }
 
-    /// The most that any stage generated.
-    pub fn generated(&self) -> u64 {
-        self.generated.load(Ordering::Acquire)
+    /// How it ended, as far as its stages have said.
+    pub fn finish(&self) -> Finish {
+        let reason = if self.was_cut.load(Ordering::Acquire) { FinishReason::Length } else { FinishReason::Stop };
+        Finish { reason, generated: self.generated.load(Ordering::Acquire) }
     }
 
     /// Notes audio that leaves.

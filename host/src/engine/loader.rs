@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use super::pipeline::{Pipeline, PipelineParts};
 use super::served::ServedParts;
 use super::{Loading, ModelState, ModelStatus, Served, SpeechError};
 use crate::observe::LoadProgress;
-use crate::plugin::{Discovered, ModelServices, PluginSpec, check_audio, discover};
+use crate::plugin::{Discovered, ModelServices, Overrun, PluginSpec, check_audio, discover, limited};
 
 /// Seconds a client is told to wait while models load or the host drains.
 const RETRY_S: u64 = 5;
@@ -121,20 +120,13 @@ impl Engine {
 
     /// Loads one model within the time limit. A load that hangs keeps its thread and loses its place.
     fn open_one(&self, loading: Loading, spec: PluginSpec, found: Discovered, id: String) {
-        let (sender, receiver) = channel();
-        let (engine, handle) = (self.clone(), loading.clone());
-        let work = move || {
-            let opened = engine.open_model(&handle, &spec, found, id);
-            // Nobody listens any more when the time limit has passed.
-            let _ = sender.send(opened);
-        };
-        self.spawn("open model", &Some(loading.clone()), work);
         let limit = self.0.settings.load_timeout;
-        let outcome = match receiver.recv_timeout(limit) {
-            Ok(Ok(served)) => Ok(served),
-            Ok(Err(error)) => Err(error.message),
-            Err(RecvTimeoutError::Timeout) => Err(format!("it did not load within {} s", limit.as_secs_f32())),
-            Err(RecvTimeoutError::Disconnected) => Err("its load ended without a word".to_owned()),
+        let (engine, handle) = (self.clone(), loading.clone());
+        let opened = limited("open model", limit, move || engine.open_model(&handle, &spec, found, id));
+        let outcome = match opened {
+            Ok(served) => served.map_err(|error| error.message),
+            Err(Overrun::TimedOut) => Err(format!("it did not load within {} s", limit.as_secs_f32())),
+            Err(overrun) => Err(overrun.to_string()),
         };
         if outcome.is_err() {
             loading.cancel();

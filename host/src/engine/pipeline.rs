@@ -181,7 +181,7 @@ impl Pipeline {
 
     /// The error of a request whose model failed.
     pub fn failed(&self, detail: &str) -> SpeechError {
-        SpeechError::Failed { message: format!("Speech generation failed: plugin '{}' {detail}", self.info.name) }
+        SpeechError::Failed { message: format!("plugin '{}' {detail}", self.info.name) }
     }
 
     /// Looks whether a stage has been in one call for too long. `false` once the pipeline is broken.

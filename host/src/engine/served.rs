@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use omni_plugin_api::{
-    ErrorKind, FamilyInfo, ModelInfo, ModelSource, PluginError, Prepared, SpeechRequest, Voice, VoiceInfo, contain,
-};
+use omni_plugin_api::{ErrorKind, FamilyInfo, ModelInfo, ModelSource, PluginError, Prepared, SpeechRequest, Voice, VoiceInfo, contain};
 use tokio::sync::Semaphore;
 
 use super::admission::Admission;
@@ -71,8 +69,9 @@ impl Served {
     pub async fn speak(self: &Arc<Self>, request: SpeechRequest, voice: Voice) -> Result<SpeechStream, SpeechError> {
         let place = self.admission.enter()?;
         self.pipeline.check_healthy()?;
+        let longest_s = longest_audio_s(&request);
         let prepared = self.prepare(request, voice).await?;
-        let (job, ends) = Job::new(Pipeline::next_seq(), prepared.prompt, self.info.stages.len());
+        let (job, ends) = Job::new(Pipeline::next_seq(), prepared.prompt, self.info.stages.len(), longest_s);
         let head = SpeechHead {
             sample_rate_hz: self.model.sample_rate_hz,
             channels: self.info.channels,
@@ -141,6 +140,17 @@ impl Served {
             }
         }
     }
+}
+
+/// Seconds of audio that a text can need at most: two a character, at its speed, and some for any text. Past that a model runs wild,
+/// and its request is ended before it fills the memory.
+fn longest_audio_s(request: &SpeechRequest) -> u64 {
+    const FOR_ANY_TEXT_S: f64 = 60.0;
+    const A_CHARACTER_S: f64 = 2.0;
+    const LONGEST_S: f64 = 4.0 * 3600.0;
+    let characters = request.input.chars().count() as f64;
+    let seconds = FOR_ANY_TEXT_S + characters * A_CHARACTER_S / f64::from(request.speed).max(0.25);
+    seconds.min(LONGEST_S) as u64
 }
 
 impl Drop for Served {

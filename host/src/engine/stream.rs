@@ -42,7 +42,7 @@ impl SpeechStream {
                 if self.has_audio { None } else { Some(Err(silent)) }
             }
             Err(error) => {
-                self.finish = Some(Finish { reason: omni_plugin_api::FinishReason::Stop, generated: self.job.generated() });
+                self.finish = Some(self.job.finish());
                 Some(Err(error))
             }
         }

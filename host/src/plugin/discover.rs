@@ -1,12 +1,13 @@
 //! From a plugin's name to its family, checked.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::Arc;
 use std::time::Duration;
 
 use omni_plugin_api::abi::LoadError;
 use omni_plugin_api::{DataKind, Family, FamilyInfo, PluginError, contain};
 
+use super::limited::{Overrun, limited};
 use super::{PluginSpec, library, search};
 
 /// How long opening a library and asking what it is may take. Loading a model has a limit of its own.
@@ -18,7 +19,7 @@ const BUILT_IN: &str = "hibari";
 /// A family that was found, loaded and described.
 pub struct Discovered {
     /// The family.
-    pub family: Box<dyn Family>,
+    pub family: Arc<dyn Family>,
     /// Its description, checked.
     pub info: FamilyInfo,
     /// The library's file; `None` for the built-in voice.
@@ -65,22 +66,14 @@ pub enum DiscoverError {
     },
 }
 
-/// Finds, loads and describes a plugin. Runs on a thread of its own, so that a library which hangs costs a thread and not the host.
+/// Finds, loads and describes a plugin, on a thread of its own: a library that hangs costs a thread and not the host.
 pub fn discover(spec: &PluginSpec) -> Result<Discovered, DiscoverError> {
-    let (sender, receiver) = channel();
     let plugin = spec.plugin.clone();
-    let label = spec.label().to_owned();
-    let work = move || {
-        // The receiver may have given up; then nobody wants the family any more.
-        let _ = sender.send(open(plugin.as_deref()));
-    };
-    if let Err(error) = std::thread::Builder::new().name(format!("open {label}")).spawn(work) {
-        return Err(misdescribed(&label, format!("cannot be opened: {error}")));
-    }
-    match receiver.recv_timeout(DESCRIBE_LIMIT) {
-        Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => Err(DiscoverError::Silent { plugin: label }),
-        Err(RecvTimeoutError::Disconnected) => Err(misdescribed(&label, "ended its thread while it was opened")),
+    let label = spec.label();
+    match limited(&format!("open {label}"), DESCRIBE_LIMIT, move || open(plugin.as_deref())) {
+        Ok(found) => found,
+        Err(Overrun::TimedOut) => Err(DiscoverError::Silent { plugin: label.to_owned() }),
+        Err(overrun) => Err(misdescribed(label, format!("cannot be opened: {overrun}"))),
     }
 }
 
@@ -94,14 +87,14 @@ fn open(plugin: Option<&str>) -> Result<Discovered, DiscoverError> {
 }
 
 fn built_in() -> Result<Discovered, DiscoverError> {
-    let family: Box<dyn Family> = Box::new(hibari::Hibari);
+    let family: Arc<dyn Family> = Arc::new(hibari::Hibari);
     let info = describe(BUILT_IN, &*family)?;
     Ok(Discovered { family, build: format!("built into omni-host {}", env!("CARGO_PKG_VERSION")), info, file: None })
 }
 
 fn from_file(name: &str, path: PathBuf) -> Result<Discovered, DiscoverError> {
     let build = library::fingerprint(&path).map_err(|source| DiscoverError::Unreadable { path: path.clone(), source })?;
-    let family = omni_plugin_api::abi::load(&path)?;
+    let family: Arc<dyn Family> = Arc::from(omni_plugin_api::abi::load(&path)?);
     let info = describe(name, &*family)?;
     Ok(Discovered { family, info, file: Some(path), build })
 }

@@ -2,12 +2,14 @@
 
 mod discover;
 mod library;
+mod limited;
 mod search;
 mod services;
 mod spec;
 
 pub(crate) use discover::check_audio;
 pub use discover::{DiscoverError, Discovered, discover};
+pub use limited::{Overrun, limited};
 pub use search::{list, search_path};
 pub use services::ModelServices;
 pub use spec::PluginSpec;

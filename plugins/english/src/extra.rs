@@ -11,6 +11,8 @@ const EXTRA: &[(&str, &str)] = &[
     ("mebibytes", "mˈɛbəbˌIts"),
     ("gibibytes", "ɡˈɪbəbˌIts"),
     ("json", "ʤˈAsən"),
+    ("zoe", "zˈOi"),
+    ("chloe", "klˈOi"),
     ("non", "nˌɑn"),
     ("readme", "ɹˈidmˌi"),
     ("linux", "lˈɪnəks"),

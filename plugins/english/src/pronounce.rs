@@ -59,7 +59,7 @@ impl Pronouncer {
     fn word(&self, word: &str, tag: &str, context: &Context) -> String {
         let word = &*undrawn(word, &self.dictionary);
         let attempts: [&dyn Fn() -> Option<String>; 5] = [
-            &|| extra::reading(word).map(str::to_owned),
+            &|| extra::reading(&ascii(word)).map(str::to_owned),
             &|| self.known(word, tag, context),
             &|| self.compound(word, tag, context),
             &|| self.possessive(word, tag, context),

@@ -23,7 +23,9 @@ impl Model for HostileModel {
 
     fn prepare(&self, request: &SpeechRequest, _voice: &Voice) -> Result<Prepared, PluginError> {
         let mischief = Mischief::asked(&request.input);
-        assert!(mischief != Some(Mischief::PanicInPrepare), "told to panic in prepare");
+        if mischief == Some(Mischief::PanicInPrepare) {
+            misbehave("panic in prepare");
+        }
         if mischief == Some(Mischief::HangInPrepare) {
             hang();
         }
@@ -32,7 +34,14 @@ impl Model for HostileModel {
     }
 
     fn open_stage(&self, _index: usize) -> Result<Box<dyn Stage>, PluginError> {
-        assert!(self.mischief != Some(LoadMischief::PanicOnOpenStage), "told to panic in open_stage");
+        if self.mischief == Some(LoadMischief::PanicOnOpenStage) {
+            misbehave("panic in open_stage");
+        }
         Ok(Stepwise::boxed(HostileStage::new(self.services.clone())))
     }
+}
+
+/// Panics, as told.
+fn misbehave(how: &str) -> ! {
+    panic!("told to {how}")
 }

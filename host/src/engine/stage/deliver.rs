@@ -9,14 +9,10 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::slot::{Phase, Slot};
 use super::{Command, StageThread};
-use crate::engine::Finish;
 use crate::engine::job::Piece;
 
 /// Events a sequence may have in one step.
 const EVENTS_A_STEP: usize = 256;
-
-/// Longest audio of one sequence, in seconds: past it a stage is taken to run wild.
-const LONGEST_AUDIO_S: u64 = 4 * 3600;
 
 impl StageThread {
     /// Checks the events of a step and hands on what they carry.
@@ -116,8 +112,9 @@ impl StageThread {
         }
         slot.samples += samples.len() as u64;
         slot.job.note_emitted(samples.len() as u64 * 1000 / a_second.max(1));
-        if slot.samples > LONGEST_AUDIO_S * a_second {
-            let reason = format!("gave more than {LONGEST_AUDIO_S} s of audio for one sequence");
+        let longest_s = slot.job.longest_s;
+        if slot.samples > longest_s * a_second {
+            let reason = format!("gave more than {longest_s} s of audio, more than its text can take");
             return self.fail(seq, &PluginError::internal(reason));
         }
         slot.outbox.push_back(Piece::Audio(samples));
@@ -149,7 +146,7 @@ impl StageThread {
         self.release(seq)?;
         let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
         slot.phase = Phase::Finished;
-        slot.job.note_generated(generated);
+        slot.job.note_ended(reason, generated);
         if let Some(next) = &self.next {
             let (said_last, job) = (slot.said_last, slot.job.clone());
             self.slots.remove(&seq);
@@ -157,7 +154,7 @@ impl StageThread {
             let is_heard = said_last || next.send(feed).is_ok();
             return if is_heard { Ok(()) } else { Err(PluginError::internal("the stage behind has ended")) };
         }
-        slot.outbox.push_back(Piece::Done(Finish { reason, generated: slot.job.generated() }));
+        slot.outbox.push_back(Piece::Done(slot.job.finish()));
         flush(slot);
         self.pipeline.note_success();
         self.forget_sent(seq);

@@ -72,7 +72,8 @@ impl StageThread {
         let info = pipeline.info.stages[index].clone();
         let name = format!("{}/{}", pipeline.id, info.name);
         let (pipeline, beat) = (Arc::clone(pipeline), Arc::clone(&heartbeat));
-        let thread = Self { pipeline, index, info, stage, limits, slots: BTreeMap::new(), commands, next, heartbeat: beat, stopping: false };
+        let thread =
+            Self { pipeline, index, info, stage, limits, slots: BTreeMap::new(), commands, next, heartbeat: beat, stopping: false };
         let spawned = std::thread::Builder::new().name(name).spawn(move || thread.run_contained());
         spawned.map_err(|error| PluginError::internal(format!("the stage's thread cannot start: {error}")))?;
         Ok(Started { commands: sender, heartbeat, slots })

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn steps_grow_from_the_first_to_the_steady_size() {
-        let (job, _ends) = Job::new(1, Prompt::default(), 2);
+        let (job, _ends) = Job::new(1, Prompt::default(), 2, 60);
         let mut slot = Slot::new(job);
         let limits = StageLimits { first_units: 3, step_units: 20, ..StageLimits::default() };
         let sizes: Vec<usize> = (0..5)

@@ -8,7 +8,7 @@ use omni_plugin_api::{ErrorKind, PluginError, SeqId, SeqWork, StageEvent, StepPl
 use super::slot::{Phase, Slot};
 use super::{StageThread, open};
 use crate::engine::SpeechError;
-use crate::engine::job::{LINK_RING, Job};
+use crate::engine::job::{Job, LINK_RING};
 
 const ADMIT: usize = 0;
 const FEED: usize = 1;
@@ -79,7 +79,12 @@ impl StageThread {
     pub(super) fn release(&mut self, seq: SeqId) -> Result<(), PluginError> {
         if self.slots.get(&seq).is_some_and(Slot::is_admitted) {
             let (stage, beat) = (&mut self.stage, &self.heartbeat);
-            beat.watch(RELEASE, || contain("release", || { stage.release(seq); Ok(()) }))?;
+            beat.watch(RELEASE, || {
+                contain("release", || {
+                    stage.release(seq);
+                    Ok(())
+                })
+            })?;
         }
         Ok(())
     }
@@ -129,7 +134,7 @@ impl StageThread {
     pub(super) fn fail(&mut self, seq: SeqId, error: &PluginError) -> Result<(), PluginError> {
         self.release(seq)?;
         if let Some(slot) = self.slots.remove(&seq) {
-            let message = format!("Speech generation failed: {error}");
+            let message = error.to_string();
             slot.job.fail(match error.kind {
                 ErrorKind::Invalid | ErrorKind::Unsupported => {
                     SpeechError::Invalid { field: error.field.clone(), message: error.message.clone() }
@@ -144,9 +149,8 @@ impl StageThread {
     /// Chooses the sequences of the next step: those that run dry first, as many as a batch holds.
     fn plan(&self) -> StepPlan {
         let runnable = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Runnable && self.has_way_out(slot));
-        let mut chosen: Vec<(i64, SeqWork)> = runnable
-            .map(|(seq, slot)| (slot.job.slack_ms(), SeqWork { seq: *seq, max_units: slot.units(&self.limits) }))
-            .collect();
+        let mut chosen: Vec<(i64, SeqWork)> =
+            runnable.map(|(seq, slot)| (slot.job.slack_ms(), SeqWork { seq: *seq, max_units: slot.units(&self.limits) })).collect();
         chosen.sort_by_key(|(slack, work)| (*slack, work.seq));
         chosen.truncate(self.limits.batch);
         StepPlan { work: chosen.into_iter().map(|(_, work)| work).collect() }
@@ -171,12 +175,16 @@ impl StageThread {
         let stage = self.info.name.as_str();
         tracing::error!(model = self.pipeline.id, stage, error = %error, sequences = self.slots.len(), "a stage failed");
         let detail = format!("{} (stage '{stage}')", error.message);
+        // Counted before anybody hears of it: a client that asks again at once must meet the model as it is now.
+        let is_given_up = self.pipeline.count_fault();
+        if is_given_up {
+            self.pipeline.give_up(&format!("too many faults in a row, the last: {detail}"));
+        }
         let jobs: Vec<Arc<Job>> = std::mem::take(&mut self.slots).into_values().map(|slot| slot.job).collect();
         for job in jobs {
             job.fail(self.pipeline.failed(&detail));
         }
-        if self.pipeline.count_fault() {
-            self.pipeline.give_up(&format!("too many faults in a row, the last: {detail}"));
+        if is_given_up {
             return;
         }
         let (pipeline, index) = (Arc::clone(&self.pipeline), self.index);

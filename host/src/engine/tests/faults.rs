@@ -35,7 +35,9 @@ async fn data_that_cannot_be_fails_its_own_sequence_with_a_reason() {
 
 #[tokio::test]
 async fn a_stage_that_panics_lies_or_floods_is_opened_anew() {
-    for (text, reason) in [("panic-at=3", "panicked in step: as told at frame 3"), ("lie-at=3", "does not hold"), ("flood-at=3", "more than")] {
+    for (text, reason) in
+        [("panic-at=3", "panicked in step: as told at frame 3"), ("lie-at=3", "does not hold"), ("flood-at=3", "more than")]
+    {
         let house = House::new(4);
         let message = failure(house.speak(&format!("frames=9 {text}")).await);
         assert!(message.contains(reason), "{text}: {message}");

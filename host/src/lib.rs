@@ -1,12 +1,15 @@
 //! omni-host: a text-to-speech server with the OpenAI-compatible speech API and one plugin a model family.
 //!
-//! [`http`] and [`cli`] are the faces, [`engine`] admits and schedules, [`plugin`] finds and loads families, [`audio`] writes the
-//! formats, [`text`] cleans what is to be spoken, [`observe`] tells people what goes on.
+//! [`http`] and [`cli`] are the faces, [`engine`] admits and schedules, [`plugin`] finds and loads families, [`config`]
+//! reads deploy files, [`schema`] checks a
+//! request against its family, [`audio`] writes the formats, [`text`] cleans what is to be spoken, [`observe`] tells people what goes on.
 
 pub mod audio;
 pub mod cli;
+pub mod config;
 pub mod engine;
 pub mod http;
 pub mod observe;
 pub mod plugin;
+pub mod schema;
 pub mod text;

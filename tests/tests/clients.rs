@@ -1,4 +1,4 @@
-//! Clients that people really use: the `openai` package of Python, curl, Python's own WAV reader, and the command line.
+//! Clients that people really use: the `openai` packages of Python and Node.js, curl, Python's own WAV reader, and the command line.
 
 use std::fs;
 use std::io::Read;
@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use omni_tests::artifacts;
 use omni_tests::asr;
+use omni_tests::node::Node;
 use omni_tests::python::Python;
 use omni_tests::sentences::long_text;
 use omni_tests::server::Server;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 const TEXT: &str = "The juice of lemons makes fine punch.";
 const SDK: &str = include_str!("../python/sdk.py");
+const NODE_SDK: &str = include_str!("../node/sdk.mjs");
 /// Reads a file as Python's standard library does and prints the bytes of sound it found.
 const WAVE: &str = "import sys, wave; print(wave.open(sys.argv[1]).getnframes() * 2)";
 
@@ -69,6 +71,40 @@ fn check_failures(failures: &Value) {
         assert!(failure["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{failure}");
         assert!(failure["type"].is_string(), "{failure}");
         assert!(failure.to_string().to_lowercase().contains(field), "{field} is not named: {failure}");
+    }
+}
+
+#[test]
+fn the_openai_package_of_node_names_voices_in_every_form_streams_and_throws_its_own_errors() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = Node::ready().module(NODE_SDK).arg(server().url("/v1")).arg(folder.path()).output().expect("Node.js runs");
+    let report: Value = serde_json::from_str(&success(&output)).expect("a report in JSON");
+    let expected = speech::wav_bytes(server(), &request(TEXT));
+    for form in report["voices"].as_array().expect("a list") {
+        let file = folder.path().join(format!("{}.wav", form.as_str().expect("a name")));
+        assert!(fs::read(&file).expect("the file was written") == expected, "the voice as {form} gives another file");
+    }
+    let streamed = fs::read(folder.path().join("streamed.pcm")).expect("the file was written");
+    assert!(streamed == expected[HEADER_BYTES..], "streamed samples differ from the file's");
+    assert!(report["stream"]["pieces"].as_u64() >= Some(1) && report["stream"]["type"] == "audio/pcm", "{}", report["stream"]);
+    assert!(report["models"].as_array().is_some_and(|models| models.contains(&json!("hibari"))), "{}", report["models"]);
+    check_node_failures(&report);
+}
+
+fn check_node_failures(report: &Value) {
+    let failures = &report["failures"];
+    for (failure, class, status, param) in [
+        (&failures["voice"], "BadRequestError", 400, "voice"),
+        (&failures["speed"], "BadRequestError", 400, "body.speed"),
+        (&failures["input"], "BadRequestError", 400, "input"),
+        (&failures["model"], "NotFoundError", 404, "model"),
+        (&report["missing_model"], "NotFoundError", 404, "model"),
+    ] {
+        let (told, wanted) = (json!([failure["class"], failure["status"], failure["param"]]), json!([class, status, param]));
+        assert_eq!(told, wanted, "{failure}");
+        assert_eq!(failure["attempts"], 1, "what cannot succeed was tried again: {failure}");
+        assert!(failure["is_api_error"] == true && failure["type"].is_string(), "{failure}");
+        assert!(failure["requestID"].as_str().is_some_and(|id| !id.is_empty()), "{failure}");
     }
 }
 

@@ -55,6 +55,20 @@ fn voices_are_listed_and_each_one_speaks() {
     }
 }
 
+#[test]
+fn open_webui_finds_models_voices_and_speech_below_its_own_address() {
+    for path in ["/v1/audio/models", "/openwebui/v1/audio/models"] {
+        assert_eq!(good_json(path)["models"], json!([{"id": "hibari", "name": "hibari"}]), "{path}");
+    }
+    let names = good_json("/v1/audio/voices")["voices"].as_array().expect("a list").clone();
+    let objects: Vec<Value> = names.iter().map(|name| json!({"id": name, "name": name})).collect();
+    assert_eq!(good_json("/openwebui/v1/audio/voices")["voices"], json!(objects));
+    assert_eq!(good_json("/openwebui/v1/models/hibari")["id"], "hibari");
+    let spoken = http::post_json(&server().url("/openwebui/v1/audio/speech"), &request("Hello."));
+    assert!(spoken.body == speech::wav_bytes(server(), &request("Hello.")), "another answer: {}", spoken.start());
+    check_json_refusal(&get(&server().url("/openwebui/health")), "what is not below /v1");
+}
+
 fn check_json_refusal(answer: &Answer, what: &str) {
     assert!(matches!(answer.status, 404 | 405), "{what}: {} {}", answer.status, answer.start());
     checks::error(answer, answer.status, "");

@@ -212,3 +212,154 @@ impl DelayLine {
         unused
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::f64::consts::TAU;
+
+    const MODEL_RATES_HZ: [u32; 6] = [16_000, 22_050, 24_000, 32_000, 44_100, 48_000];
+
+    fn pairs() -> impl Iterator<Item = (u32, u32)> {
+        MODEL_RATES_HZ.into_iter().flat_map(|from_hz| RATES_HZ.map(|to_hz| (from_hz, to_hz)))
+    }
+
+    fn in_pieces(samples: &[f32], (from_hz, to_hz): (u32, u32), channels: u16, pieces: &[usize]) -> Vec<f32> {
+        let mut resampler = Resampler::new(from_hz, to_hz, channels).expect("the rates are near");
+        let (mut out, mut rest) = (Vec::new(), samples);
+        for piece in pieces.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (now, later) = rest.split_at((piece * usize::from(channels)).min(rest.len()));
+            resampler.push(now, &mut out);
+            rest = later;
+        }
+        resampler.finish(&mut out);
+        out
+    }
+
+    fn tone(pitch_hz: f64, rate_hz: u32, len: usize) -> Vec<f32> {
+        (0..len).map(|at| (0.5 * (TAU * pitch_hz * at as f64 / f64::from(rate_hz)).sin()) as f32).collect()
+    }
+
+    /// The amplitude of a tone that starts at zero, and of all that is left without it, each relative to what went in.
+    fn measure(samples: &[f32], pitch_hz: f64, rate_hz: u32) -> (f64, f64) {
+        let quarter = samples.len() / 4;
+        let middle = quarter..samples.len() - quarter;
+        let wave = |at: usize| (TAU * pitch_hz * at as f64 / f64::from(rate_hz)).sin();
+        let product: f64 = middle.clone().map(|at| f64::from(samples[at]) * wave(at)).sum();
+        let amplitude = product / middle.clone().map(|at| wave(at).powi(2)).sum::<f64>();
+        let rest: f64 = middle.clone().map(|at| (f64::from(samples[at]) - amplitude * wave(at)).powi(2)).sum();
+        (amplitude / 0.5, (2.0 * rest / middle.len() as f64).sqrt() / 0.5)
+    }
+
+    #[test]
+    fn output_is_what_the_reference_makes() {
+        // scipy.signal.resample_poly(x, up, down, window=("kaiser", 5.0)) of scipy 1.17.1
+        let samples: Vec<f32> = (0..12_u8).map(|at| (f32::from(at * 7 % 11) - 5.0) / 8.0).collect();
+        for (rates, len, first, last) in [
+            ((24_000, 8_000), 4, [-0.163_156_3, 0.160_217_9, 0.056_664_5, -0.115_241_6], -0.115_241_6),
+            ((24_000, 16_000), 8, [-0.280_637_9, -0.057_640_3, 0.428_692_3, -0.141_594_2], -0.337_246_9),
+            ((24_000, 22_050), 12, [-0.524_969_5, 0.159_407, -0.137_856_1, 0.689_428_3], -0.020_985_3),
+            ((24_000, 44_100), 23, [-0.625_421_9, -0.098_295_7, 0.257_382_3, -0.057_550_2], -0.011_594_5),
+            ((24_000, 48_000), 24, [-0.625_323_4, -0.150_002_7, 0.250_129_4, 0.050_059_7], -0.312_805_7),
+        ] {
+            let out = in_pieces(&samples, rates, 1, &[5]);
+            assert_eq!(out.len(), len);
+            let near = |found: f32, wanted: f32| (found - wanted).abs() < 1e-6;
+            assert!(out.iter().zip(first).all(|(found, wanted)| near(*found, wanted)) && near(out[len - 1], last), "{rates:?}: {out:?}");
+        }
+    }
+
+    #[test]
+    fn a_tone_keeps_pitch_place_and_loudness() {
+        for (from_hz, to_hz) in pairs() {
+            let out = in_pieces(&tone(1_000.0, from_hz, from_hz as usize / 2), (from_hz, to_hz), 1, &[997]);
+            let (amplitude, rest) = measure(&out, 1_000.0, to_hz);
+            assert!((20.0 * amplitude.log10()).abs() < 0.1, "{from_hz} to {to_hz}: {amplitude}");
+            assert!(20.0 * rest.log10() < -50.0, "{from_hz} to {to_hz}: {rest}");
+        }
+    }
+
+    #[test]
+    fn what_the_lower_rate_cannot_hold_is_gone() {
+        for (from_hz, to_hz) in pairs().filter(|(from_hz, to_hz)| f64::from(*from_hz) > 1.4 * f64::from(*to_hz)) {
+            let pitch_hz = 0.6 * f64::from(to_hz).max(f64::from(from_hz) / 2.0);
+            let pitch_hz = pitch_hz.min(0.49 * f64::from(from_hz));
+            let out = in_pieces(&tone(pitch_hz, from_hz, from_hz as usize / 2), (from_hz, to_hz), 1, &[997]);
+            let (_, rest) = measure(&out, 1_000.0, to_hz);
+            assert!(20.0 * rest.log10() < -50.0, "{pitch_hz} Hz, {from_hz} to {to_hz}: {rest}");
+        }
+    }
+
+    #[test]
+    fn nothing_changes_without_a_change_of_rate() {
+        let samples = tone(440.0, 24_000, 1_000);
+        assert!(in_pieces(&samples, (24_000, 24_000), 2, &[7]) == samples);
+    }
+
+    #[test]
+    fn channels_do_not_mix() {
+        let (left, right) = (tone(300.0, 24_000, 9_000), tone(700.0, 24_000, 9_000));
+        let both: Vec<f32> = left.iter().zip(&right).flat_map(|(left, right)| [*left, *right]).collect();
+        let out = in_pieces(&both, (24_000, 44_100), 2, &[64]);
+        for (channel, samples) in [left, right].iter().enumerate() {
+            assert!(out.iter().skip(channel).step_by(2).eq(in_pieces(samples, (24_000, 44_100), 1, &[64]).iter()));
+        }
+    }
+
+    #[test]
+    fn a_minute_is_as_exact_at_its_end_as_at_its_start() {
+        let out = in_pieces(&tone(1_000.0, 24_000, 24_000 * 60), (24_000, 44_100), 1, &[1_921]);
+        let (amplitude, rest) = measure(&out[44_100 * 59..], 1_000.0, 44_100);
+        assert!((amplitude - 1.0).abs() < 0.01 && rest < 0.003, "{amplitude} {rest}");
+    }
+
+    #[test]
+    fn an_hour_ends_where_arithmetic_says() {
+        let filter = Filter::new(160, 147);
+        let mut cursor = Cursor { input: 0, phase: 0 };
+        let steps = 3_600 * 48_000;
+        for _ in 0..steps {
+            cursor.step(filter.up, filter.down);
+        }
+        assert_eq!(cursor, Cursor { input: 3_600 * 44_100, phase: 0 });
+        assert_eq!(output_len(3_600 * 44_100 + 1, 44_100, 48_000), steps + 2);
+        assert_eq!(output_len(u64::MAX, 24_000, 48_000), u64::MAX);
+    }
+
+    #[test]
+    fn rates_that_make_no_sense_are_refused() {
+        for (from_hz, to_hz, channels) in
+            [(0, 8_000, 1), (8_000, 0, 1), (0, 0, 1), (24_000, 24_001, 1), (u32::MAX, 8_000, 1), (24_000, 48_000, 0)]
+        {
+            assert!(Resampler::new(from_hz, to_hz, channels).is_err(), "{from_hz} to {to_hz}");
+        }
+        assert_eq!(output_len(5, 0, 8_000), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn cuts_in_the_input_are_not_heard(
+            samples in prop::collection::vec(-1.0_f32..1.0, 0..6_000),
+            pieces in prop::collection::vec(1_usize..2_000, 1..8),
+            rates in prop::sample::select(pairs().collect::<Vec<_>>()),
+        ) {
+            let whole = in_pieces(&samples, rates, 1, &[usize::MAX / 4]);
+            prop_assert_eq!(whole.len() as u64, output_len(samples.len() as u64, rates.0, rates.1));
+            prop_assert!(in_pieces(&samples, rates, 1, &pieces) == whole);
+        }
+
+        #[test]
+        fn no_samples_are_too_strange(samples in prop::collection::vec(any::<f32>(), 0..300), channels in 1_u16..=3) {
+            let usable = samples.iter().all(|sample| sample.abs() < 1e30 || !sample.is_finite());
+            let out = in_pieces(&samples, (24_000, 44_100), channels, &[13]);
+            prop_assert_eq!(out.len() as u64, output_len(samples.len() as u64 / u64::from(channels), 24_000, 44_100) * u64::from(channels));
+            prop_assert!(!usable || out.iter().all(|sample| sample.is_finite()));
+        }
+    }
+}

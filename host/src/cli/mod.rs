@@ -1,5 +1,7 @@
-//! The command line: `serve`, `say`, `plugins`.
+//! The command line: `serve`, `say`, `check`, `plugins`.
 
+mod check;
+mod deploy;
 mod heap;
 mod models;
 mod output;
@@ -15,12 +17,15 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::config::extract_stage_flags;
+
 const EXAMPLES: &str = "\
 Examples:
   omni-host say \"hello\"                        speak with the built-in voice
   omni-host say \"hello\" -o hello.wav           save it
   omni-host serve                              serve the built-in voice on http://127.0.0.1:8091
   omni-host serve --plugin qwen3_tts=/models/Qwen3-TTS-12Hz-1.7B-Base
+  omni-host check deploy.yaml                  what a deploy file comes to
   omni-host plugins inspect hibari             what a family is and takes";
 
 /// A text-to-speech server with the OpenAI-compatible speech API.
@@ -37,6 +42,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Speak a text, aloud or into a file.
     Say(say::SayArgs),
+    /// Check a deploy file, or what a family would be served with, without loading a model.
+    Check(check::CheckArgs),
     /// Show the model families there are.
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
@@ -52,17 +59,24 @@ type Outcome = Result<(), Failure>;
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {
     heap::settle();
-    let outcome = match Cli::parse().command {
-        Command::Serve(args) => serve::run(args),
-        Command::Say(args) => say::run(&args),
-        Command::Plugins(command) => plugins::run(&command),
-    };
+    let outcome = run();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::complain(&format!("error: {failure}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Takes the flags of single stages out, parses the rest, and does what is asked.
+fn run() -> Outcome {
+    let (arguments, stage_flags) = extract_stage_flags(std::env::args_os()).map_err(|error| Failure(error.to_string()))?;
+    match Cli::parse_from(arguments).command {
+        Command::Serve(args) => serve::run(args, stage_flags),
+        Command::Check(args) => check::run(&args, &stage_flags),
+        Command::Say(args) => say::run(&args),
+        Command::Plugins(command) => plugins::run(&command),
     }
 }
 

@@ -7,13 +7,15 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use super::deploy::Deploy;
 use super::models::ModelArgs;
 use super::signals::Signals;
 use super::{Failure, Outcome, output};
+use crate::config::{ConfigArgs, StageFlag};
 use crate::engine::{Engine, EngineSettings, ModelState};
 use crate::http::{self, App, ROUTES};
 use crate::observe::{self, LogFormat};
-use crate::plugin::PluginSpec;
+use crate::plugin::{PluginSpec, discover};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,6 +42,8 @@ pub struct ServeArgs {
     port: u16,
     #[command(flatten)]
     models: ModelArgs,
+    #[command(flatten)]
+    config: ConfigArgs,
     /// The checkpoint of the only --plugin: a directory, or a model id of the local hub cache
     #[arg(long, value_name = "DIR|ID")]
     model: Option<String>,
@@ -61,23 +65,27 @@ pub struct ServeArgs {
 }
 
 /// Serves until a signal comes, or until it is certain that no model can be loaded.
-pub fn run(args: ServeArgs) -> Outcome {
+pub fn run(args: ServeArgs, stage_flags: Vec<StageFlag>) -> Outcome {
     observe::start(args.log_format, "info");
     let plugins = args.models.resolve(args.model.as_deref())?;
+    let deploy = Deploy::new(args.config.clone(), stage_flags);
+    if args.config.print_config {
+        return print_config(&plugins, &deploy);
+    }
     let runtime = super::runtime()?;
-    let outcome = runtime.block_on(serve(&args, plugins));
+    let outcome = runtime.block_on(serve(&args, plugins, deploy));
     // A plugin that hangs in a call must not keep the process.
     runtime.shutdown_background();
     outcome
 }
 
-async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>) -> Outcome {
+async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy) -> Outcome {
     let mut signals = Signals::catch()?;
     let listener = bind(&args.host, args.port).await?;
     announce(&listener)?;
     let engine = Engine::new(settings(args));
     let started = Instant::now();
-    engine.load(plugins, observe::progress());
+    engine.load_as(plugins, observe::progress(), Box::new(deploy));
     let app = App::new(engine.clone());
     let (stop, stopped) = oneshot::channel::<()>();
     let stopping = async {
@@ -95,6 +103,15 @@ async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>) -> Outcome {
     drop(stop);
     server.await.map_err(|error| Failure(format!("the server failed: {error}")))?;
     outcome
+}
+
+/// Shows what the plugins would be served with.
+fn print_config(plugins: &[PluginSpec], deploy: &Deploy) -> Outcome {
+    let built_in = [PluginSpec::default()];
+    let plugins = if plugins.is_empty() { &built_in } else { plugins };
+    let found = plugins.iter().map(|spec| discover(spec).map(|found| found.info));
+    let families: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| Failure(error.to_string()))?;
+    output::print(&deploy.report(&families).map_err(Failure)?)
 }
 
 fn settings(args: &ServeArgs) -> EngineSettings {

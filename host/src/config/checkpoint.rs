@@ -77,7 +77,8 @@ impl Checkpoint {
 
 fn json(path: &Path) -> Result<Value, ConfigError> {
     let Ok(file) = File::open(path) else { return Ok(Value::Null) };
-    let refused = |reason: String| ConfigError::file(&path.display().to_string().into(), format!("expected a JSON object, found: {reason}"));
+    let refused =
+        |reason: String| ConfigError::file(&path.display().to_string().into(), format!("expected a JSON object, found: {reason}"));
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| refused(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| refused(error.to_string()))

@@ -100,7 +100,11 @@ impl ChunkPolicy {
 /// What only the family reads.
 fn family(extra: &Map) -> BTreeMap<String, Setting<Json>> {
     let is_family = |name: &String| !Chunking::KEYS.contains(&name.as_str()) && keys::find(keys::EXTRA, name) == Some(keys::Use::Live);
-    extra.iter().filter(|(name, _)| is_family(name)).map(|(name, node): (_, &Node)| (name.clone(), Setting::new(node.to_json(), node.origin.clone()))).collect()
+    extra
+        .iter()
+        .filter(|(name, _)| is_family(name))
+        .map(|(name, node): (_, &Node)| (name.clone(), Setting::new(node.to_json(), node.origin.clone())))
+        .collect()
 }
 
 fn steady(section: &Section<Chunking>) -> Result<Setting<Vec<u32>>, ConfigError> {

@@ -63,12 +63,7 @@ fn check_transport(transport: &Node, path: &str) -> Result<(), ConfigError> {
 }
 
 /// The connector of an edge, as both of its ends say.
-fn between(
-    from: u32,
-    to: u32,
-    stages: &BTreeMap<u32, Map>,
-    named: &BTreeMap<String, Connector>,
-) -> Result<Connector, ConfigError> {
+fn between(from: u32, to: u32, stages: &BTreeMap<u32, Map>, named: &BTreeMap<String, Connector>) -> Result<Connector, ConfigError> {
     let sender = end(stages.get(&from), "output_connectors", &format!("to_stage_{to}"), from, named)?;
     let receiver = end(stages.get(&to), "input_connectors", &format!("from_stage_{from}"), to, named)?;
     match (sender, receiver) {

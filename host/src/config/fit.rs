@@ -238,6 +238,7 @@ fn check_devices(rows: &[FitRow], machine: &Machine) -> Result<(), ConfigError> 
 
 fn line(row: &FitRow) -> String {
     let (weights, cache, sequences) = (human(row.weight_bytes), human(row.kv_bytes), human(row.sequence_bytes));
-    let name = format!("{}/{} replica {}", row.family, row.stage, row.replica);
+    let family = if row.family.is_empty() { "pipeline" } else { &row.family };
+    let name = format!("{family}/{} replica {}", row.stage, row.replica);
     format!("\n  {name}: {weights} of weights, {cache} of cache ({} tokens), {sequences} of sequences", row.kv_tokens)
 }

@@ -43,12 +43,12 @@ pub struct ConfigArgs {
     #[arg(long, value_name = "NAME")]
     pub platform: Option<String>,
     #[command(flatten)]
-    every_stage: EveryStage,
+    pub(crate) every_stage: EveryStage,
 }
 
 /// Keys that every stage gets.
 #[derive(Debug, Clone, Default, Args)]
-struct EveryStage {
+pub(crate) struct EveryStage {
     /// Devices of every stage: 0, 0,1 or cpu
     #[arg(long, value_name = "DEVICES")]
     devices: Option<String>,

@@ -167,7 +167,11 @@ impl Work<'_> {
         self.steps += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         if self.steps > MAX_STEPS || self.bytes > MAX_BYTES {
-            return Err(at(node, path, "expected a file that stays small once its interpolations are replaced, found one that does not".into()));
+            return Err(at(
+                node,
+                path,
+                "expected a file that stays small once its interpolations are replaced, found one that does not".into(),
+            ));
         }
         Ok(())
     }

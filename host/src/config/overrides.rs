@@ -93,7 +93,11 @@ fn from_json(scoped: &Scoped, scope: Scope<'_>) -> Result<BTreeMap<u32, Map>, Co
         refuse_unscoped(scope, Some(&root))?;
     }
     let Some(map) = root.as_map() else {
-        return Err(ConfigError::value(&origin, "", format!("expected a JSON object with a stage number a key, found {}", root.describe())));
+        return Err(ConfigError::value(
+            &origin,
+            "",
+            format!("expected a JSON object with a stage number a key, found {}", root.describe()),
+        ));
     };
     map.iter().map(|(key, stage)| stage_of_json(key, stage)).collect()
 }

@@ -26,6 +26,8 @@ pub struct Plan {
     pub files: Vec<Arc<str>>,
     /// The platform whose section was used, if there is one.
     pub platform: String,
+    /// The family that the file is meant for, if it says so.
+    pub pipeline: Option<Setting<String>>,
     /// Stages hand chunks on while they work.
     pub async_chunk: Setting<bool>,
     /// Streams of a stage that progress at once; 0 for all.
@@ -124,6 +126,7 @@ impl Plan {
             family: Some(context.family.to_owned()).filter(|family| !family.is_empty()),
             files,
             platform: context.platform.to_owned(),
+            pipeline: section.setting(&section.typed.pipeline),
             async_chunk,
             active_stream_window: section.setting_or(&section.typed.active_stream_window, 0),
             custom_voice_dir: section.setting(&section.typed.custom_voice_dir).map(|setting| setting.map(PathBuf::from)),
@@ -136,7 +139,8 @@ impl Plan {
     pub fn strict(self) -> Result<Self, ConfigError> {
         let unknown: Vec<&Finding> = self.findings.iter().filter(|finding| finding.kind == FindingKind::UnknownKey).collect();
         let Some(first) = unknown.first() else { return Ok(self) };
-        let more: Vec<String> = unknown.iter().skip(1).map(|finding| format!("\n{}: {}: {}", finding.origin, finding.key, finding.message)).collect();
+        let more: Vec<String> =
+            unknown.iter().skip(1).map(|finding| format!("\n{}: {}: {}", finding.origin, finding.key, finding.message)).collect();
         Err(ConfigError::new(ConfigErrorKind::Key, &first.origin, first.key.clone(), format!("{}{}", first.message, more.concat())))
     }
 

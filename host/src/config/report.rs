@@ -1,7 +1,5 @@
 //! What `check` and `--print-config` print: every value with its origin.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -146,20 +144,21 @@ fn set<const N: usize>(rows: [Row; N]) -> impl Iterator<Item = Row> {
 
 fn chunks(stage: &StagePlan) -> Vec<Row> {
     let Some(chunks) = &stage.chunks else { return Vec::new() };
-    let summary = chunks.to_string();
+    if !stage.async_chunk.value {
+        return vec![row("chunk policy", &stage.async_chunk.clone().map(|_| "off: the next stage starts when this one has ended"))];
+    }
     let mut rows = vec![
-        Row { key: "chunk policy".to_owned(), value: json!(summary), origin: chunks.steady_frames.origin.clone() },
+        row("chunk policy", &chunks.steady_frames.clone().map(|_| chunks.to_string())),
         row("initial_codec_chunk_frames", &chunks.initial.clone().map(|first| first.to_string())),
         row("codec_chunk_frames", &chunks.steady_frames),
         row("codec_left_context_frames", &chunks.left_context_frames),
         row("growth", &chunks.growth.clone().map(|growth| growth.to_string())),
     ];
-    rows.extend(set([row("ref_code_context_frames", &chunks.reference_context_frames), row("decode_batch_max_size", &chunks.decode_batch)]));
-    rows.extend(chunks.family.iter().map(|(key, value)| Row {
-        key: key.clone(),
-        value: value.value.clone(),
-        origin: value.origin.clone(),
-    }));
+    rows.extend(set([
+        row("ref_code_context_frames", &chunks.reference_context_frames),
+        row("decode_batch_max_size", &chunks.decode_batch),
+    ]));
+    rows.extend(chunks.family.iter().map(|(key, value)| row(key, value)));
     rows
 }
 
@@ -184,7 +183,7 @@ fn memory(row: &FitRow) -> String {
     let known = |bytes: u64| if bytes == 0 { "not known".to_owned() } else { human(bytes) };
     let tokens = if row.kv_tokens == 0 { "not known".to_owned() } else { row.kv_tokens.to_string() };
     let limit = row.limit_bytes.map_or_else(|| "none".to_owned(), human);
-    let parts = BTreeMap::from([("1 weights", known(row.weight_bytes)), ("2 kv", known(row.kv_bytes)), ("3 kv tokens", tokens)]);
-    let parts: Vec<String> = parts.iter().map(|(name, value)| format!("{} {value}", &name[2..])).collect();
-    format!("  {:<8} {} replica {}: {}, limit {limit}\n", row.device, row.stage, row.replica, parts.join(", "))
+    let (weights, cache, sequences) = (known(row.weight_bytes), known(row.kv_bytes), known(row.sequence_bytes));
+    let sizes = format!("weights {weights}, kv {cache}, kv tokens {tokens}, sequences {sequences}, limit {limit}");
+    format!("  {:<8} {} replica {}: {sizes}\n", row.device, row.stage, row.replica)
 }

@@ -55,11 +55,12 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Resolved, ConfigError> {
         Some(source) => read_chain(source, inputs.variables, &mut findings)?,
         None => (Vec::new(), Layer::default()),
     };
-    findings.extend(unknown::inspect(&layer));
+    let platform = inputs.platform.to_ascii_lowercase();
+    findings.extend(unknown::inspect(&layer, &platform));
     check_stages(&mut layer, inputs.stages)?;
     drop_nulls(&mut layer.top);
     spread(&mut layer)?;
-    if let Some(patch) = layer.platforms.remove(&inputs.platform.to_ascii_lowercase()) {
+    if let Some(patch) = layer.platforms.remove(&platform) {
         over_existing(&mut layer, patch, Rule::Platform, &mut findings);
     }
     for level in inputs.overrides {

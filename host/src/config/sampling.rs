@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::deploy::{Sampling, Subtalker};

@@ -23,7 +23,11 @@ pub enum Match {
 }
 
 /// The family of a checkpoint: by the deploy file's `pipeline` if it has one, else by what the checkpoint says, else by its files.
-pub fn family<'a>(families: &'a [FamilyInfo], checkpoint: &Checkpoint, pipeline: Option<&str>) -> Result<(&'a FamilyInfo, Match), ConfigError> {
+pub fn family<'a>(
+    families: &'a [FamilyInfo],
+    checkpoint: &Checkpoint,
+    pipeline: Option<&str>,
+) -> Result<(&'a FamilyInfo, Match), ConfigError> {
     if let Some(key) = pipeline {
         let named = families.iter().find(|family| is_called(family, key));
         return named.map(|family| (family, Match::Pipeline)).ok_or_else(|| unknown_pipeline(families, key));

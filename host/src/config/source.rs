@@ -42,6 +42,12 @@ impl Source {
         Self { name: format!("the deploy file of {family}").into(), text: text.to_owned(), place: Place::Family }
     }
 
+    /// A text under a name, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_test(name: &str, text: &str) -> Self {
+        Self { name: name.into(), text: text.to_owned(), place: Place::Family }
+    }
+
     /// The base that this file names, relative to where it lies.
     pub fn base(&self, reference: &str) -> Result<Self, ConfigError> {
         match &self.place {

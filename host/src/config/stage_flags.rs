@@ -60,7 +60,8 @@ fn split(arg: &str) -> Option<(String, String, String, Option<String>)> {
         None => (tail, None),
     };
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'));
+    let is_key =
+        !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'));
     let flag = format!("--stage-{number}-{key}");
     (is_number && is_key).then(|| (flag, number.to_owned(), key.replace('-', "_"), value))
 }

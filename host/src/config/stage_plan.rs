@@ -176,7 +176,11 @@ fn family(stage: &Map, path: &str) -> Result<BTreeMap<String, Setting<Json>>, Co
     for key in FAMILY_KEYS {
         let Some(node) = stage.get(key) else { continue };
         if node.as_map().is_none() {
-            return Err(ConfigError::value(&node.origin, format!("{path}.{key}"), format!("expected a mapping, found {}", node.describe())));
+            return Err(ConfigError::value(
+                &node.origin,
+                format!("{path}.{key}"),
+                format!("expected a mapping, found {}", node.describe()),
+            ));
         }
         family.insert(key.to_owned(), Setting::new(node.to_json(), node.origin.clone()));
     }

@@ -81,7 +81,7 @@ fn flat(node: &Node) -> Flat {
     match &node.value {
         Value::Null => Flat::Empty(tag, figment::value::Empty::None),
         Value::Bool(value) => Flat::Bool(tag, *value),
-        Value::Int(value) => Flat::from(*value),
+        Value::Int(value) => whole(*value),
         Value::Float(value) => Flat::from(*value),
         Value::Text(text) => Flat::String(tag, text.clone()),
         Value::List(items) => Flat::Array(tag, items.iter().map(flat).collect()),
@@ -89,10 +89,20 @@ fn flat(node: &Node) -> Flat {
     }
 }
 
+/// The narrowest whole number, since a type that wants 32 bits does not look at one of 128.
+fn whole(value: i128) -> Flat {
+    match (i64::try_from(value), u64::try_from(value)) {
+        (Ok(value), _) => Flat::from(value),
+        (_, Ok(value)) => Flat::from(value),
+        _ => Flat::from(value),
+    }
+}
+
 fn refused(error: figment::Error, map: &Map, path: &str) -> ConfigError {
     let mut node = None;
     let mut key = path.to_owned();
-    for part in &error.path {
+    // Figment hands a value with its origin over as a mapping of its own, which is no key of anybody's.
+    for part in error.path.iter().filter(|part| !part.starts_with("___figment")) {
         key = join(&key, part);
         let inner = node.map_or(Some(map), Node::as_map).and_then(|map| map.get(part));
         node = inner.or(node);

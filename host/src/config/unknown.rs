@@ -5,16 +5,19 @@ use super::keys::{self, Keys, Use};
 use super::layer::Layer;
 use super::node::{Map, Node, Value};
 
-/// Looks through a merged layer.
-pub(crate) fn inspect(layer: &Layer) -> Vec<Finding> {
+/// Looks through a merged layer. Of the sections for other platforms only the keys that nobody knows are worth a word.
+pub(crate) fn inspect(layer: &Layer, platform: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     table(&layer.top, keys::TOP, "", &mut findings);
     connectors(&layer.top, &mut findings);
     edges(&layer.top, &mut findings);
     stages(layer, "stages", &mut findings);
     for (name, patch) in &layer.platforms {
-        table(&patch.top, keys::PLATFORM, &format!("platforms.{name}"), &mut findings);
-        stages(patch, &format!("platforms.{name}.stages"), &mut findings);
+        let mut found = Vec::new();
+        table(&patch.top, keys::PLATFORM, &format!("platforms.{name}"), &mut found);
+        stages(patch, &format!("platforms.{name}.stages"), &mut found);
+        found.retain(|finding| name == platform || finding.kind == FindingKind::UnknownKey);
+        findings.extend(found);
     }
     findings
 }
@@ -28,11 +31,8 @@ fn stages(layer: &Layer, path: &str, findings: &mut Vec<Finding>) {
 /// Looks through a stage.
 pub(crate) fn stage(stage: &Map, path: &str, findings: &mut Vec<Finding>) {
     table(stage, keys::STAGE, path, findings);
-    let inner = [
-        ("default_sampling_params", keys::SAMPLING),
-        ("subtalker_sampling_params", keys::SUBTALKER),
-        ("engine_extras", keys::STAGE),
-    ];
+    let inner =
+        [("default_sampling_params", keys::SAMPLING), ("subtalker_sampling_params", keys::SUBTALKER), ("engine_extras", keys::STAGE)];
     for (name, keys) in inner {
         if let Some(map) = stage.get(name).and_then(Node::as_map) {
             table(map, keys, &format!("{path}.{name}"), findings);

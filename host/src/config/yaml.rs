@@ -47,7 +47,6 @@ fn options() -> Options {
             max_nodes: 20_000,
             max_aliases: 500,
             max_anchors: 500,
-            max_documents: 1,
             max_merge_keys: 100,
             max_total_scalar_bytes: MAX_BYTES,
         },
@@ -61,14 +60,17 @@ fn options() -> Options {
 
 fn refused(error: &serde_saphyr::Error, file: &Arc<str>) -> ConfigError {
     let place = error.location().map_or_else(|| Origin::file(file), |place| Origin::at(file, place.line(), place.column()));
-    syntax(&place, format!("expected a YAML mapping, found what cannot be read: {}", cause(error)))
+    syntax(&place, format!("expected YAML, found what is none: {}", cause(error)))
 }
 
-/// The parser's own words without the place, which the message has already.
+/// The parser's own words without the place, which the message has already, and without advice to programmers.
 fn cause(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let line = text.lines().next().unwrap_or_default();
-    let end = line.rfind(" at line ").unwrap_or(line.len());
+    if ["budget breached", "limit exceeded", "expansion limit"].iter().any(|limit| line.contains(limit)) {
+        return "it has more values, aliases or levels than a deploy file may have".to_owned();
+    }
+    let end = [" at line ", ", set ", "; use "].iter().filter_map(|tail| line.find(tail)).min().unwrap_or(line.len());
     line[..end].trim_end_matches([',', '.']).to_owned()
 }
 

@@ -19,6 +19,8 @@ pub struct Admission {
     /// Mean seconds a request stays inside, as bits; moves by a fifth towards each new one.
     mean_stay_s: AtomicU64,
     emptied: Mutex<Option<Arc<Notify>>>,
+    /// Told of every place that becomes free.
+    freed: Notify,
 }
 
 /// A place in a model. Dropping it frees the place.
@@ -31,7 +33,13 @@ impl Admission {
     /// A door for `running_limit` requests in slots and `waiting_limit` before them.
     pub fn new(running_limit: usize, waiting_limit: usize) -> Arc<Self> {
         let mean_stay_s = AtomicU64::new(1f64.to_bits());
-        Arc::new(Self { running_limit, waiting_limit, inside: AtomicUsize::new(0), mean_stay_s, emptied: Mutex::new(None) })
+        let (inside, emptied, freed) = (AtomicUsize::new(0), Mutex::new(None), Notify::new());
+        Arc::new(Self { running_limit, waiting_limit, inside, mean_stay_s, emptied, freed })
+    }
+
+    /// Requests that run at once.
+    pub fn slots(&self) -> usize {
+        self.running_limit
     }
 
     /// Takes a place, or says when to come back.
@@ -41,6 +49,18 @@ impl Admission {
         match entered {
             Ok(_) => Ok(Place { admission: Arc::clone(self), since: Instant::now() }),
             Err(_) => Err(self.refusal()),
+        }
+    }
+
+    /// Takes a place as soon as there is one. Newcomers at the door may be quicker: this is for work that goes on without the place.
+    pub async fn enter_in_turn(self: &Arc<Self>) -> Place {
+        loop {
+            if let Ok(place) = self.enter() {
+                // Of two places that became free before anybody listened, only one was told.
+                self.freed.notify_one();
+                return place;
+            }
+            self.freed.notified().await;
         }
     }
 
@@ -87,6 +107,7 @@ impl Admission {
         let mean = f64::from_bits(self.mean_stay_s.load(Ordering::Relaxed));
         self.mean_stay_s.store((mean * 0.8 + stay.as_secs_f64() * 0.2).to_bits(), Ordering::Relaxed);
         let was_last = self.inside.fetch_sub(1, Ordering::AcqRel) == 1;
+        self.freed.notify_one();
         if was_last && let Some(notify) = &*self.emptied.lock().unwrap_or_else(PoisonError::into_inner) {
             notify.notify_waiters();
         }
@@ -112,6 +133,22 @@ mod tests {
         assert!(door.check().is_err());
         places.pop();
         assert!(door.enter().is_ok());
+    }
+
+    #[tokio::test]
+    async fn all_who_wait_for_a_place_get_one_when_it_is_freed() {
+        let door = Admission::new(1, 1);
+        let places = [door.enter().expect("there is room"), door.enter().expect("there is room")];
+        let wait = || {
+            let door = Arc::clone(&door);
+            tokio::spawn(async move { door.enter_in_turn().await })
+        };
+        let (first, second) = (wait(), wait());
+        tokio::task::yield_now().await;
+        assert!(!first.is_finished() && !second.is_finished());
+        drop(places);
+        let _both = (first.await.expect("a place"), second.await.expect("a place"));
+        assert!(door.enter().is_err());
     }
 
     #[tokio::test]

@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use omni_plugin_api::{ModelSource, Placement, PluginError, Services, contain};
+use omni_plugin_api::{FamilyInfo, ModelSource, PluginError, Services, contain};
 use tokio::sync::Notify;
 
 use super::admission::Admission;
 use super::job::Jobs;
 use super::pipeline::{Pipeline, PipelineParts};
 use super::served::ServedParts;
-use super::{Loading, ModelState, ModelStatus, Served, SpeechError};
+use super::{Deployment, Deployments, Loading, ModelState, ModelStatus, Served, SpeechError, Undecided};
 use crate::observe::LoadProgress;
 use crate::plugin::{Discovered, ModelServices, Overrun, PluginSpec, check_audio, discover, limited};
+use crate::schema::RequestSchema;
 
 /// Seconds a client is told to wait while models load or the host drains.
 const RETRY_S: u64 = 5;
@@ -53,6 +54,14 @@ struct Entry {
     served: Option<Arc<Served>>,
 }
 
+/// A library that may be loaded.
+struct Candidate {
+    loading: Loading,
+    spec: PluginSpec,
+    found: Discovered,
+    id: String,
+}
+
 /// Why no model answers to a name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FindError {
@@ -75,17 +84,22 @@ impl Engine {
         self.0.models.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts to load each plugin and returns at once; none asks for the built-in voice.
+    /// Starts to load each plugin as it likes and returns at once; none asks for the built-in voice.
+    pub fn load(&self, plugins: Vec<PluginSpec>, progress: Arc<dyn LoadProgress>) {
+        self.load_as(plugins, progress, Box::new(Undecided));
+    }
+
+    /// Starts to load each plugin as `deployments` decides.
     ///
     /// Libraries are opened one after the other, so that of two with one family name the first on the command line wins; models load
     /// side by side.
-    pub fn load(&self, plugins: Vec<PluginSpec>, progress: Arc<dyn LoadProgress>) {
+    pub fn load_as(&self, plugins: Vec<PluginSpec>, progress: Arc<dyn LoadProgress>, deployments: Box<dyn Deployments>) {
         let plugins = if plugins.is_empty() { vec![PluginSpec::default()] } else { plugins };
         let start = |spec: PluginSpec| (Loading::new(spec.label(), Arc::clone(&progress)), spec);
         let loads: Vec<(Loading, PluginSpec)> = plugins.into_iter().map(start).collect();
         self.models().extend(loads.iter().map(|(loading, _)| Entry { loading: loading.clone(), served: None }));
         let engine = self.clone();
-        self.spawn("loader", &loads.first().map(|(loading, _)| loading.clone()), move || engine.open_all(loads));
+        self.spawn("loader", &loads.first().map(|(loading, _)| loading.clone()), move || engine.load_all(loads, &*deployments));
     }
 
     /// Spawns a thread of the loader; a machine that has none left fails the load.
@@ -97,8 +111,30 @@ impl Engine {
         }
     }
 
-    fn open_all(&self, loads: Vec<(Loading, PluginSpec)>) {
+    /// Opens every library, decides about all of them, then loads each.
+    fn load_all(&self, loads: Vec<(Loading, PluginSpec)>, deployments: &dyn Deployments) {
+        let candidates = self.open_libraries(loads);
+        let families: Vec<FamilyInfo> = candidates.iter().map(|candidate| candidate.found.info.clone()).collect();
+        let decided = contain("the configuration", || deployments.decide(&families).map_err(PluginError::internal));
+        match decided {
+            Ok(decisions) => {
+                for (candidate, deployment) in candidates.into_iter().zip(decisions) {
+                    let (engine, loading) = (self.clone(), candidate.loading.clone());
+                    self.spawn(&format!("load {}", candidate.id), &Some(loading), move || engine.open_one(candidate, deployment));
+                }
+            }
+            Err(error) => {
+                for candidate in candidates {
+                    self.end(&candidate.loading, Err(error.message.clone()));
+                }
+            }
+        }
+    }
+
+    /// The libraries that open and have names of their own.
+    fn open_libraries(&self, loads: Vec<(Loading, PluginSpec)>) -> Vec<Candidate> {
         let mut taken: Vec<Taken> = Vec::new();
+        let mut candidates = Vec::new();
         for (loading, spec) in loads {
             let found = discover(&spec).map_err(|error| error.to_string());
             let accepted = found.and_then(|found| {
@@ -110,19 +146,19 @@ impl Engine {
             match accepted {
                 Ok((found, id)) => {
                     loading.rename(&id);
-                    let (engine, handle) = (self.clone(), loading.clone());
-                    self.spawn(&format!("load {id}"), &Some(loading), move || engine.open_one(handle, spec, found, id));
+                    candidates.push(Candidate { loading, spec, found, id });
                 }
                 Err(reason) => self.end(&loading, Err(reason)),
             }
         }
+        candidates
     }
 
     /// Loads one model within the time limit. A load that hangs keeps its thread and loses its place.
-    fn open_one(&self, loading: Loading, spec: PluginSpec, found: Discovered, id: String) {
+    fn open_one(&self, candidate: Candidate, deployment: Deployment) {
         let limit = self.0.settings.load_timeout;
-        let (engine, handle) = (self.clone(), loading.clone());
-        let opened = limited("open model", limit, move || engine.open_model(&handle, &spec, found, id));
+        let (engine, loading) = (self.clone(), candidate.loading.clone());
+        let opened = limited("open model", limit, move || engine.open_model(candidate, deployment));
         let outcome = match opened {
             Ok(served) => served.map_err(|error| error.message),
             Err(Overrun::TimedOut) => Err(format!("it did not load within {} s", limit.as_secs_f32())),
@@ -134,20 +170,23 @@ impl Engine {
         self.end(&loading, outcome);
     }
 
-    fn open_model(&self, loading: &Loading, spec: &PluginSpec, found: Discovered, id: String) -> Result<Served, PluginError> {
+    fn open_model(&self, candidate: Candidate, deployment: Deployment) -> Result<Served, PluginError> {
+        let Candidate { loading, spec, found, id } = candidate;
         let Discovered { family, info, file, build } = found;
         let source = spec.model.clone().map_or(ModelSource::BuiltIn, ModelSource::Directory);
         let jobs = Arc::new(Jobs::default());
         let services = Services::new(ModelServices::new(id.clone(), Arc::clone(&jobs), loading.clone()));
+        let schema = RequestSchema::compile(&info.request_schema).map_err(|reason| PluginError::internal(format!("it {reason}")))?;
         loading.update("loading", 0, 0);
-        let model = contain("open", || family.open(&source, &Placement::default(), services))?;
+        let model = contain("open", || family.open(&source, &deployment.placement, services))?;
         let stated = contain("info", || Ok(model.info()))?;
         check_audio(stated.sample_rate_hz, info.channels).map_err(|reason| PluginError::internal(format!("it {reason}")))?;
         let patience = self.0.settings.watchdog;
-        let parts = PipelineParts { model, info, id, jobs, loading: loading.clone(), patience };
+        let settings = deployment.stages;
+        let parts = PipelineParts { model, info, id, jobs, loading, patience, settings };
         let (pipeline, slots) = Pipeline::start(parts)?;
         let admission = Admission::new(slots, self.0.settings.max_queue);
-        Ok(Served::new(ServedParts { pipeline, admission, file, build, source }))
+        Ok(Served::new(ServedParts { pipeline, admission, schema, file, build, source }))
     }
 
     /// Ends a load and lets those who wait look again.

@@ -6,6 +6,7 @@
 //! sleeps in its command queue, and whoever frees room wakes it.
 
 mod admission;
+mod deploy;
 mod job;
 mod loader;
 mod pipeline;
@@ -16,6 +17,8 @@ mod status;
 mod stream;
 mod watchdog;
 
+pub use deploy::{Deployment, Deployments, StageSettings, Undecided};
+pub use admission::Place;
 pub use job::Jobs;
 pub use loader::{Engine, EngineSettings, FindError};
 pub use served::Served;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use omni_plugin_api::{FamilyInfo, Model, PluginError, SeqId};
 
-use super::SpeechError;
 use super::job::{Job, Jobs};
 use super::stage::{Command, StageThread};
 use super::status::Loading;
 use super::watchdog::{self, Heartbeat};
+use super::{SpeechError, StageSettings};
 
 /// Faults of stages in a row, without a request that ended well, after which a model is given up.
 const FAULTS_IN_A_ROW: usize = 3;
@@ -34,6 +34,7 @@ pub struct Pipeline {
     pub samples_a_second: u64,
     /// How long one plugin call, or one sequence without any event, may take.
     pub patience: Duration,
+    settings: Vec<StageSettings>,
     jobs: Arc<Jobs>,
     loading: Loading,
     faults: AtomicUsize,
@@ -61,15 +62,17 @@ pub struct PipelineParts {
     pub loading: Loading,
     /// Limit of a plugin call.
     pub patience: Duration,
+    /// What the deploy file decides about each stage.
+    pub settings: Vec<StageSettings>,
 }
 
 impl Pipeline {
     /// Opens every stage and starts its thread. Also gives the number of sequences that the first stage holds.
     pub fn start(parts: PipelineParts) -> Result<(Arc<Self>, usize), PluginError> {
         let samples_a_second = u64::from(parts.model.info().sample_rate_hz) * u64::from(parts.info.channels);
-        let PipelineParts { model, info, id, jobs, loading, patience } = parts;
+        let PipelineParts { model, info, id, jobs, loading, patience, settings } = parts;
         let (faults, broken, stages) = (AtomicUsize::new(0), OnceLock::new(), OnceLock::new());
-        let pipeline = Arc::new(Self { model, info, id, samples_a_second, patience, jobs, loading, faults, broken, stages });
+        let pipeline = Arc::new(Self { model, info, id, samples_a_second, patience, settings, jobs, loading, faults, broken, stages });
         let mut handles = Vec::new();
         let mut slots = 1;
         // From the last to the first: each stage thread is born with the queue of the next.
@@ -86,6 +89,11 @@ impl Pipeline {
         let spawn_failed = |error| PluginError::internal(format!("the watchdog's thread cannot start: {error}"));
         watchdog::start(&pipeline, patience).map_err(spawn_failed)?;
         Ok((pipeline, slots))
+    }
+
+    /// What the deploy file decides about stage `index`.
+    pub fn settings(&self, index: usize) -> StageSettings {
+        self.settings.get(index).cloned().unwrap_or_default()
     }
 
     /// Ends the stage threads; jobs inside are dropped.

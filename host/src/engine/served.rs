@@ -7,10 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use omni_plugin_api::{ErrorKind, FamilyInfo, ModelInfo, ModelSource, PluginError, Prepared, SpeechRequest, Voice, VoiceInfo, contain};
 use tokio::sync::Semaphore;
 
-use super::admission::Admission;
+use super::admission::{Admission, Place};
 use super::job::Job;
 use super::pipeline::Pipeline;
 use super::{SpeechError, SpeechHead, SpeechStream};
+use crate::schema::RequestSchema;
 
 /// A loaded model behind its door.
 pub struct Served {
@@ -20,6 +21,8 @@ pub struct Served {
     pub info: FamilyInfo,
     /// What it says of itself.
     pub model: ModelInfo,
+    /// Its family's request schema, compiled.
+    pub schema: RequestSchema,
     /// The plugin's file; `None` for the built-in voice.
     pub file: Option<PathBuf>,
     /// Which build of the plugin it is.
@@ -40,6 +43,8 @@ pub struct ServedParts {
     pub pipeline: Arc<Pipeline>,
     /// Its door.
     pub admission: Arc<Admission>,
+    /// Its family's request schema.
+    pub schema: RequestSchema,
     /// The plugin's file.
     pub file: Option<PathBuf>,
     /// The plugin's build.
@@ -51,12 +56,12 @@ pub struct ServedParts {
 impl Served {
     /// Puts the parts together.
     pub(super) fn new(parts: ServedParts) -> Self {
-        let ServedParts { pipeline, admission, file, build, source } = parts;
+        let ServedParts { pipeline, admission, schema, file, build, source } = parts;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let (id, info, model) = (pipeline.id.clone(), pipeline.info.clone(), pipeline.model.info());
         let preparing = Arc::new(Semaphore::new(processors));
-        Self { id, info, model, file, build, source, created, pipeline, admission, preparing }
+        Self { id, info, model, schema, file, build, source, created, pipeline, admission, preparing }
     }
 
     /// A built-in voice by its name, in any case.
@@ -67,7 +72,28 @@ impl Served {
 
     /// Takes a place, prepares and starts a request. Dropping the future or the stream gives everything back.
     pub async fn speak(self: &Arc<Self>, request: SpeechRequest, voice: Voice) -> Result<SpeechStream, SpeechError> {
-        let place = self.admission.enter()?;
+        let place = self.enter()?;
+        self.speak_at(place, request, voice).await
+    }
+
+    /// Takes a place, at which requests may be spoken one after the other.
+    pub fn enter(&self) -> Result<Arc<Place>, SpeechError> {
+        self.admission.enter().map(Arc::new)
+    }
+
+    /// Takes a place as soon as there is one.
+    pub async fn enter_in_turn(&self) -> Arc<Place> {
+        Arc::new(self.admission.enter_in_turn().await)
+    }
+
+    /// Prepares and starts a request at a place. Dropping the future or the stream gives everything back but the place, which is given
+    /// back with the last hold on it.
+    pub async fn speak_at(
+        self: &Arc<Self>,
+        place: Arc<Place>,
+        request: SpeechRequest,
+        voice: Voice,
+    ) -> Result<SpeechStream, SpeechError> {
         self.pipeline.check_healthy()?;
         let longest_s = longest_audio_s(&request);
         let prepared = self.prepare(request, voice).await?;
@@ -81,6 +107,11 @@ impl Served {
         let stream = SpeechStream::new(head, Arc::clone(&job), ends, Arc::clone(&self.pipeline), place);
         self.pipeline.begin(&job)?;
         Ok(stream)
+    }
+
+    /// Requests that can hold a slot at once.
+    pub fn slots(&self) -> usize {
+        self.admission.slots()
     }
 
     /// Requests that hold a slot.

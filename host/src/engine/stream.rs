@@ -17,11 +17,11 @@ pub struct SpeechStream {
     pipeline: Arc<Pipeline>,
     has_audio: bool,
     finish: Option<Finish>,
-    _place: Place,
+    _place: Arc<Place>,
 }
 
 impl SpeechStream {
-    pub(super) fn new(head: SpeechHead, job: Arc<Job>, ends: JobEnds, pipeline: Arc<Pipeline>, place: Place) -> Self {
+    pub(super) fn new(head: SpeechHead, job: Arc<Job>, ends: JobEnds, pipeline: Arc<Pipeline>, place: Arc<Place>) -> Self {
         Self { head, job, ends, pipeline, has_audio: false, finish: None, _place: place }
     }
 

@@ -86,6 +86,12 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large", message).with_param("body")
     }
 
+    /// 426: a WebSocket is opened here, and the request is no handshake.
+    pub fn no_handshake(reason: &str) -> Self {
+        let message = format!("this is a WebSocket endpoint and the request is not a handshake: {reason}");
+        Self::new(StatusCode::UPGRADE_REQUIRED, "Upgrade Required", message)
+    }
+
     /// 503: the server ends before the request does.
     pub fn stopping() -> Self {
         SpeechError::Unavailable { message: "the server is shutting down".to_owned(), retry_after_s: 5 }.into()
@@ -105,6 +111,16 @@ impl ApiError {
     /// The status.
     pub fn status(&self) -> StatusCode {
         self.status
+    }
+
+    /// The field at fault.
+    pub fn param(&self) -> Option<&str> {
+        self.param.as_deref()
+    }
+
+    /// Seconds after which to try again.
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after_s
     }
 
     /// The sentence for a person.

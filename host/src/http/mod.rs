@@ -11,6 +11,7 @@ mod routes;
 mod server;
 pub mod speech;
 mod state;
+mod stream;
 mod validation;
 mod voices;
 

@@ -15,6 +15,12 @@ pub async fn list(State(app): State<App>) -> Json<Value> {
     Json(json!({"object": "list", "data": cards}))
 }
 
+/// `GET /v1/audio/models`: the names alone, in the shape that Open WebUI reads.
+pub async fn brief(State(app): State<App>) -> Json<Value> {
+    let models: Vec<Value> = app.engine().served().iter().map(|model| json!({"id": model.id, "name": model.id})).collect();
+    Json(json!({"models": models}))
+}
+
 /// `GET /v1/models/{id}`
 pub async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Value>, ApiError> {
     let model = app.engine().find(Some(id.trim_end_matches('/')))?;

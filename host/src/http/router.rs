@@ -12,17 +12,17 @@ use tower_http::cors::{AllowHeaders, Any as AnyOrigin, CorsLayer};
 
 use super::error::ApiError;
 use super::request_id::{self, REQUEST_ID};
-use super::routes::ROUTES;
+use super::routes::{OPEN_WEBUI, ROUTES, Route};
 use super::speech::headers;
 use super::state::App;
 
 /// The router of a server.
 pub fn router(app: App) -> Router {
     let mut router = Router::new();
-    for route in ROUTES {
-        router = router.route(route.path, (route.handlers)());
-        if !route.path.contains("{*") {
-            router = router.route(&format!("{}/", route.path), (route.handlers)());
+    for (path, route) in paths() {
+        router = router.route(&path, (route.handlers)());
+        if !path.contains("{*") {
+            router = router.route(&format!("{path}/"), (route.handlers)());
         }
     }
     router
@@ -32,6 +32,14 @@ pub fn router(app: App) -> Router {
         .layer(CatchPanicLayer::custom(panicked))
         .layer(cors())
         .layer(middleware::from_fn(request_id::tag))
+}
+
+/// The table, and what of it is mounted for Open WebUI without being replaced there.
+fn paths() -> impl Iterator<Item = (String, &'static Route)> {
+    let is_replaced = |path: &str| ROUTES.iter().any(|route| route.path == path);
+    let mounted = ROUTES.iter().filter(|route| route.path.starts_with("/v1/"));
+    let mounted = mounted.map(|route| (format!("{OPEN_WEBUI}{}", route.path), route)).filter(move |(path, _)| !is_replaced(path));
+    ROUTES.iter().map(|route| (route.path.to_owned(), route)).chain(mounted)
 }
 
 async fn unknown_path(request: Request) -> ApiError {

@@ -3,7 +3,7 @@
 use axum::routing::{MethodRouter, get, post};
 
 use super::state::App;
-use super::{health, models, speech, voices};
+use super::{health, models, speech, stream, voices};
 
 /// One route.
 pub struct Route {
@@ -17,10 +17,17 @@ pub struct Route {
     pub(super) handlers: fn() -> MethodRouter<App>,
 }
 
-/// Every route of the server. Each also works with a slash at its end.
+/// Where the API is mounted a second time, for Open WebUI, which reads a list of voices in another shape.
+pub(super) const OPEN_WEBUI: &str = "/openwebui";
+
+/// Every route of the server. Each below `/v1` also works below `/openwebui/v1`, and each also works with a slash at its end.
 pub const ROUTES: &[Route] = &[
     Route { methods: "POST", path: "/v1/audio/speech", about: "speaks a text", handlers: || post(speech::create) },
+    Route { methods: "GET", path: "/v1/audio/speech/stream", about: "speaks while the text is written", handlers: || get(stream::open) },
+    Route { methods: "POST", path: "/v1/audio/speech/batch", about: "speaks several texts", handlers: || post(speech::batch::create) },
+    Route { methods: "GET", path: "/v1/audio/models", about: "lists models as Open WebUI reads them", handlers: || get(models::brief) },
     Route { methods: "GET", path: "/v1/audio/voices", about: "lists voices", handlers: || get(voices::list) },
+    Route { methods: "GET", path: "/openwebui/v1/audio/voices", about: "lists voices as objects", handlers: || get(voices::objects) },
     Route { methods: "GET", path: "/v1/models", about: "lists models", handlers: || get(models::list) },
     Route { methods: "GET", path: "/v1/models/{*id}", about: "describes a model", handlers: || get(models::show) },
     Route { methods: "GET", path: "/health", about: "says whether the server lives", handlers: || get(health::health) },

@@ -9,9 +9,9 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 /// Time for a request's head to arrive, and for a connection to be idle.
@@ -23,12 +23,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `stop` completes, then sends what is being sent and returns.
 pub async fn run(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
-    let open = GracefulShutdown::new();
+    let stopping = watch::Sender::new(false);
     let mut stop = pin!(stop);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((socket, _)) => serve(socket, router.clone(), &open),
+                Ok((socket, _)) => serve(socket, router.clone(), stopping.subscribe()),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     sleep(ACCEPT_PAUSE).await;
@@ -38,22 +38,40 @@ pub async fn run(listener: TcpListener, router: Router, stop: impl Future<Output
         }
     }
     drop(listener);
-    if timeout(STOP_DEADLINE, open.shutdown()).await.is_err() {
+    stopping.send_replace(true);
+    if timeout(STOP_DEADLINE, stopping.closed()).await.is_err() {
         tracing::warn!("connections were cut");
     }
 }
 
-/// Serves one connection on a task of its own.
-fn serve(socket: TcpStream, router: Router, open: &GracefulShutdown) {
+/// Serves one connection on a task of its own. One that becomes a WebSocket leaves here and is served by its session.
+fn serve(socket: TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
     // A small first piece of audio must not wait for a second one. Where this cannot be set, it does.
     drop(socket.set_nodelay(true));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_DEADLINE);
-    let connection = http.serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
-    let connection = open.watch(connection);
+    let connection = http.serve_connection(TokioIo::new(socket), TowerToHyperService::new(router)).with_upgrades();
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        let mut connection = pin!(connection);
+        let served = tokio::select! {
+            served = connection.as_mut() => Some(served),
+            () = stop(&mut stopping) => None,
+        };
+        let served = match served {
+            Some(served) => served,
+            None => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = served {
             tracing::debug!(%error, "a connection ended early");
         }
     });
+}
+
+/// Completes when answers that are being sent are the last ones.
+async fn stop(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone, which is a stop as well.
+    drop(stopping.wait_for(|stopping| *stopping).await);
 }

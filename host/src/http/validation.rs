@@ -46,9 +46,21 @@ impl Fault {
 pub struct Faults {
     lines: Vec<String>,
     first: Option<String>,
+    /// The member of a list that is looked at now.
+    within: Option<(&'static str, usize)>,
 }
 
 impl Faults {
+    /// What is added from now on is at a member of a list, or at the body again.
+    pub fn within(&mut self, member: Option<(&'static str, usize)>) {
+        self.within = member;
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Adds a fault at a field; no field is the body itself.
     pub fn add(&mut self, field: Option<&str>, fault: &Fault, input: &Value) {
         self.add_shown(field, fault, &python::shown(input));
@@ -60,8 +72,11 @@ impl Faults {
     }
 
     fn add_shown(&mut self, field: Option<&str>, fault: &Fault, input: &str) {
-        let location = field.map_or(String::new(), |field| format!(" {}", python::quoted(field)));
-        self.push(field.map(str::to_owned), &location, fault, input);
+        let member = self.within.map(|(list, index)| (format!("{list}.{index}"), format!(" {}, {index}", python::quoted(list))));
+        let field = field.map(|field| (field.to_owned(), format!(" {}", python::quoted(field))));
+        let (places, locations): (Vec<String>, Vec<String>) = member.into_iter().chain(field).unzip();
+        let place = (!places.is_empty()).then(|| places.join("."));
+        self.push(place, &locations.join(","), fault, input);
     }
 
     /// Adds a fault at a character of the body.
@@ -119,6 +134,21 @@ mod tests {
                       'input': <dict of 1 items>}";
         assert_eq!(body["error"]["message"], wanted);
         assert_eq!((&body["error"]["param"], &body["error"]["type"]), (&json!("body.speed"), &json!("Bad Request")));
+    }
+
+    #[test]
+    fn a_fault_within_a_list_names_the_member() {
+        let mut faults = Faults::default();
+        faults.within(Some(("items", 3)));
+        faults.add(Some("input"), &Fault::rule("no"), &json!(1));
+        faults.add(None, &Fault::rule("never"), &json!(2));
+        faults.within(None);
+        faults.add(Some("speed"), &Fault::rule("no"), &json!(3));
+        let error = faults.into_error();
+        assert_eq!(error.body()["error"]["param"], "body.items.3.input");
+        for location in ["'loc': ('body', 'items', 3, 'input')", "'loc': ('body', 'items', 3)", "'loc': ('body', 'speed')"] {
+            assert!(error.message().contains(location), "{error}");
+        }
     }
 
     #[test]

@@ -29,6 +29,15 @@ pub async fn list(State(app): State<App>, Query(filter): Query<Filter>) -> Resul
     Ok(Json(json!({"voices": names, "uploaded_voices": [], "models": by_model, "aliases": aliases})))
 }
 
+/// `GET /openwebui/v1/audio/voices`: the same listing with an object in place of each name.
+pub async fn objects(state: State<App>, filter: Query<Filter>) -> Result<Json<Value>, ApiError> {
+    let Json(mut listing) = list(state, filter).await?;
+    if let Some(voices) = listing["voices"].as_array_mut() {
+        voices.iter_mut().for_each(|name| *name = json!({"id": name, "name": name}));
+    }
+    Ok(Json(listing))
+}
+
 fn chosen(engine: &Engine, model: Option<&str>) -> Result<Vec<Arc<Served>>, ApiError> {
     let Some(model) = model.filter(|model| !model.is_empty()) else {
         // An error where no model can speak yet: an empty list would be taken for the truth.

@@ -16,7 +16,7 @@ use omni_tests::{artifacts, checks};
 use serde_json::{Value, json};
 
 /// How long a command may take. Not a measure of speed: a guard against a hang.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Where a model stands, from `/ready`.
 #[derive(Debug, Clone, PartialEq)]

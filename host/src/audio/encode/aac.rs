@@ -63,3 +63,37 @@ fn bitrate_bps(shape: Shape) -> u32 {
 fn failed(error: syom::AacError) -> EncodeError {
     EncodeError::codec(Format::Aac, &error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::encoder::Length;
+    use super::super::testing::{decode, end_likeness, in_pieces, likeness, shape, speech};
+    use super::*;
+
+    /// Samples a channel in a frame, and in front of the audio.
+    const FRAME: usize = 1_024;
+
+    #[test]
+    fn another_decoder_finds_all_of_the_audio_behind_the_delay() {
+        for (rate_hz, channels) in [(8_000, 1), (16_000, 2), (22_050, 1), (24_000, 1), (24_000, 2), (44_100, 2), (48_000, 1)] {
+            let shape = shape(rate_hz, channels);
+            let samples = speech(30_000, shape);
+            let (found, decoded) = decode(in_pieces(Format::Aac, shape, Length::Open, &samples, 999));
+            assert_eq!(found, shape);
+            let channels = usize::from(channels);
+            let surplus = decoded.len() / channels - 30_000;
+            assert!((FRAME..2 * FRAME).contains(&surplus), "{shape:?}: {surplus}");
+            let decoded = &decoded[FRAME * channels..];
+            let likeness = (likeness(decoded, &samples, shape), end_likeness(decoded, &samples, shape));
+            assert!(likeness.0 > 0.99 && likeness.1 > 0.95, "{shape:?}: {likeness:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_the_file() {
+        let shape = shape(24_000, 2);
+        let samples = speech(10_000, shape);
+        let file = in_pieces(Format::Aac, shape, Length::Known(10_000), &samples, 10_000);
+        assert!(in_pieces(Format::Aac, shape, Length::Open, &samples, 77) == file);
+    }
+}

@@ -199,3 +199,134 @@ impl Encoder {
 fn clean(sample: f32) -> f32 {
     if sample.is_nan() { 0.0 } else { sample.clamp(-1.0, 1.0) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{in_pieces, shape, speech};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn formats() -> impl Strategy<Value = Format> {
+        (0..Format::ALL.len()).prop_map(|index| Format::ALL[index])
+    }
+
+    #[test]
+    fn shapes_that_make_no_sense_are_refused() {
+        for format in Format::ALL.iter().copied() {
+            for (sample_rate_hz, channels) in [(0, 1), (999, 1), (384_001, 1), (u32::MAX, 2), (24_000, 0), (24_000, 3), (24_000, u16::MAX)]
+            {
+                let refused = open(format, shape(sample_rate_hz, channels), Length::Open).err();
+                assert_eq!(refused, Some(EncodeError::shape(format, shape(sample_rate_hz, channels))));
+            }
+        }
+        assert!(open(Format::Mp3, shape(20_000, 1), Length::Open).is_err());
+    }
+
+    #[test]
+    fn every_model_rate_fits_every_format() {
+        for format in Format::ALL.iter().copied() {
+            for (rate_hz, channels) in
+                [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000].into_iter().zip([1, 2].into_iter().cycle())
+            {
+                assert!(open(format, shape(rate_hz, channels), Length::Open).is_ok(), "{format:?} {rate_hz}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_begins_with_the_mark_of_its_format() {
+        let samples = speech(5_000, shape(24_000, 1));
+        for (format, mark) in [(Format::Wav, &b"RIFF"[..]), (Format::Flac, b"fLaC"), (Format::Opus, b"OggS"), (Format::Mp3, b"\xff\xf3")] {
+            for length in [Length::Known(5_000), Length::Open] {
+                assert!(in_pieces(format, shape(24_000, 1), length, &samples, 700).starts_with(mark), "{format:?} {length:?}");
+            }
+        }
+        #[cfg(feature = "aac")]
+        assert!(in_pieces(Format::Aac, shape(24_000, 1), Length::Open, &samples, 700).starts_with(b"\xff\xf1"));
+    }
+
+    #[test]
+    fn a_clip_without_samples_is_a_header_in_wav_and_nothing_elsewhere() {
+        for format in Format::ALL.iter().copied() {
+            let wanted = if format == Format::Wav { 44 } else { 0 };
+            assert_eq!(whole(format, shape(24_000, 1), &[]).map(|bytes| bytes.len()), Ok(wanted), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_can_be_had_apart_and_comes_once() {
+        let samples = speech(5_000, shape(24_000, 1));
+        for format in Format::ALL.iter().copied() {
+            let mut encoder = open(format, shape(24_000, 1), Length::Open).expect("the shape fits");
+            let mut bytes = Vec::new();
+            encoder.header(&mut bytes).expect("there is a header");
+            assert!(format != Format::Wav || bytes.len() == 44);
+            encoder.header(&mut bytes).expect("there is a header");
+            encoder.push(&samples, &mut bytes).expect("pieces are whole");
+            encoder.finish(&mut bytes).expect("the length is open");
+            assert!(bytes == in_pieces(format, shape(24_000, 1), Length::Open, &samples, 5_000), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_without_samples_is_still_a_stream_that_ends() {
+        for format in Format::ALL.iter().copied() {
+            let mut encoder = open(format, shape(24_000, 1), Length::Open).expect("the shape fits");
+            let mut bytes = Vec::new();
+            encoder.header(&mut bytes).expect("there is a header");
+            assert_eq!(encoder.finish(&mut bytes), Ok(()), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_were_announced_are_kept() {
+        let known = |stated| open(Format::Wav, shape(24_000, 2), Length::Known(stated)).expect("the shape fits");
+        let mut bytes = Vec::new();
+        assert_eq!(known(1).push(&[0.0; 4], &mut bytes), Err(EncodeError::Length { stated: 1, pushed: 2 }));
+        assert_eq!(known(1).finish(&mut bytes), Err(EncodeError::Length { stated: 1, pushed: 0 }));
+        assert_eq!(known(1).push(&[0.0; 3], &mut bytes), Err(EncodeError::Ragged { samples: 3, channels: 2 }));
+        assert!(bytes.is_empty());
+    }
+
+    #[test]
+    fn a_stream_is_the_file_apart_from_its_header() {
+        for (channels, rate_hz) in [(1, 24_000), (2, 44_100), (1, 8_000)] {
+            let shape = shape(rate_hz, channels);
+            let samples = speech(20_011, shape);
+            for (format, header) in [(Format::Wav, 44), (Format::Pcm, 0), (Format::Flac, 42), (Format::Opus, 0)] {
+                let file = in_pieces(format, shape, Length::Known(20_011), &samples, 20_011);
+                for piece in [1, 333, 4_096] {
+                    let stream = in_pieces(format, shape, Length::Open, &samples, piece);
+                    assert!(stream[header..] == file[header..], "{format:?} {piece}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_silence_and_what_is_too_loud_is_cut() {
+        let samples = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 7.0, -0.0];
+        let bytes = whole(Format::Pcm, shape(24_000, 1), &samples).expect("the shape fits");
+        assert_eq!(bytes, [0, 0, 0xFF, 0x7F, 0, 0x80, 0xFF, 0x7F, 0, 0]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn no_samples_are_too_strange(
+            format in formats(),
+            channels in 1_u16..=2,
+            rate in prop::sample::select(vec![8_000_u32, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000]),
+            pieces in prop::collection::vec(prop::collection::vec(any::<f32>(), 0..700), 0..4),
+        ) {
+            let mut encoder = open(format, shape(rate, channels), Length::Open).expect("the shape fits");
+            let mut bytes = Vec::new();
+            for piece in &pieces {
+                let whole = piece.len() % usize::from(channels) == 0;
+                prop_assert_eq!(encoder.push(piece, &mut bytes).is_ok(), whole);
+            }
+            prop_assert_eq!(encoder.finish(&mut bytes), Ok(()));
+        }
+    }
+}

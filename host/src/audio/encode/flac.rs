@@ -82,13 +82,57 @@ impl Codec for Flac {
 
 /// Samples a channel in a block: about a tenth of a second, so that a stream starts soon.
 fn block_len(sample_rate_hz: u32) -> usize {
-    match sample_rate_hz {
-        ..=12_000 => 1_024,
-        ..=24_000 => 2_048,
-        _ => 4_096,
+    if sample_rate_hz <= 12_000 {
+        1_024
+    } else if sample_rate_hz <= 24_000 {
+        2_048
+    } else {
+        4_096
     }
 }
 
 fn failed(error: &dyn std::fmt::Display) -> EncodeError {
     EncodeError::codec(Format::Flac, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{decode, in_pieces, shape, speech};
+    use super::*;
+
+    /// The 36 bits of the header that hold the number of samples.
+    fn total(file: &[u8]) -> u64 {
+        file[21..26].iter().fold(0, |total, byte| total << 8 | u64::from(*byte)) & MAX_LEN
+    }
+
+    #[test]
+    fn another_decoder_finds_the_very_samples() {
+        for (rate_hz, channels, len) in
+            [(8_000, 1, 9_999), (11_025, 2, 1), (22_050, 2, 2_049), (24_000, 1, 2_048), (44_100, 2, 9_000), (48_000, 1, 33)]
+        {
+            let shape = shape(rate_hz, channels);
+            let samples = speech(len, shape);
+            let wanted: Vec<f32> = samples.iter().map(|sample| f32::from(pcm::to_i16(*sample)) / 32_768.0).collect();
+            for length in [Length::Known(len as u64), Length::Open] {
+                let bytes = in_pieces(Format::Flac, shape, length, &samples, 777);
+                let (found, decoded) = decode(bytes);
+                assert!(found == shape && decoded == wanted, "{shape:?} {length:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_header_tells_the_length_where_it_is_known() {
+        let samples = speech(5_000, shape(24_000, 2));
+        assert_eq!(total(&in_pieces(Format::Flac, shape(24_000, 2), Length::Known(5_000), &samples, 100)), 5_000);
+        assert_eq!(total(&in_pieces(Format::Flac, shape(24_000, 2), Length::Open, &samples, 100)), 0);
+        assert_eq!(Flac::open(shape(24_000, 2), Length::Known(MAX_LEN + 1)).err(), Some(EncodeError::TooLong("flac")));
+    }
+
+    #[test]
+    fn a_stream_starts_within_200_ms() {
+        for rate_hz in [8_000, 12_000, 16_000, 24_000, 44_100, 48_000] {
+            assert!(block_len(rate_hz) <= rate_hz as usize / 5);
+        }
+    }
 }

@@ -17,6 +17,7 @@ use self::slot::Slot;
 use super::job::Job;
 use super::pipeline::Pipeline;
 use super::watchdog::Heartbeat;
+use crate::engine::StageSettings;
 
 /// What a stage thread is told.
 pub enum Command {
@@ -54,6 +55,9 @@ pub struct StageThread {
     info: StageInfo,
     stage: Box<dyn Stage>,
     limits: StageLimits,
+    settings: StageSettings,
+    /// Whether the stage behind takes a sequence only as a whole.
+    next_waits_for_all: bool,
     slots: BTreeMap<SeqId, Slot>,
     commands: Receiver<Command>,
     next: Option<Sender<Command>>,
@@ -72,8 +76,21 @@ impl StageThread {
         let info = pipeline.info.stages[index].clone();
         let name = format!("{}/{}", pipeline.id, info.name);
         let (pipeline, beat) = (Arc::clone(pipeline), Arc::clone(&heartbeat));
-        let thread =
-            Self { pipeline, index, info, stage, limits, slots: BTreeMap::new(), commands, next, heartbeat: beat, stopping: false };
+        let (settings, next_waits_for_all) = (pipeline.settings(index), pipeline.settings(index + 1).waits_for_all);
+        let thread = Self {
+            pipeline,
+            index,
+            info,
+            stage,
+            limits,
+            settings,
+            next_waits_for_all,
+            slots: BTreeMap::new(),
+            commands,
+            next,
+            heartbeat: beat,
+            stopping: false,
+        };
         let spawned = std::thread::Builder::new().name(name).spawn(move || thread.run_contained());
         spawned.map_err(|error| PluginError::internal(format!("the stage's thread cannot start: {error}")))?;
         Ok(Started { commands: sender, heartbeat, slots })
@@ -146,7 +163,7 @@ impl StageThread {
 /// Opens a stage and reads its limits, both contained.
 fn open(pipeline: &Pipeline, index: usize) -> Result<(Box<dyn Stage>, StageLimits), PluginError> {
     let stage = contain("open_stage", || pipeline.model.open_stage(index))?;
-    let limits = contain("limits", || Ok(stage.limits()))?;
+    let limits = pipeline.settings(index).narrow(contain("limits", || Ok(stage.limits()))?);
     if limits.slots == 0 || limits.batch == 0 || limits.step_units == 0 {
         let name = &pipeline.info.stages[index].name;
         return Err(PluginError::internal(format!("stage '{name}' has room for no sequence: {limits:?}")));

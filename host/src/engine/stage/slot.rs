@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use omni_plugin_api::{Data, StageLimits};
 
+use crate::engine::StageSettings;
 use crate::engine::job::{Job, Piece};
 
 /// Where a sequence stands in a stage.
@@ -64,10 +65,18 @@ impl Slot {
         matches!(self.phase, Phase::Hungry | Phase::Runnable)
     }
 
-    /// How many units its next step may take: small at first, so that the first chunk leaves early, then twice as much each time.
-    pub fn units(&self, limits: &StageLimits) -> usize {
-        let first = limits.first_units.clamp(1, limits.step_units);
-        first.checked_shl(self.steps.min(30)).unwrap_or(usize::MAX).min(limits.step_units)
+    /// How many units its next step may take: what is set for the first steps, or as few as the stage likes, so that the first chunk
+    /// leaves early; then twice as much each time, up to the steady size.
+    pub fn units(&self, limits: &StageLimits, settings: &StageSettings) -> usize {
+        let steps = self.steps as usize;
+        if let Some(units) = settings.first_steps.get(steps) {
+            return (*units).clamp(1, limits.step_units);
+        }
+        let (first, doublings) = match settings.first_steps.last() {
+            Some(last) => (*last, steps + 1 - settings.first_steps.len()),
+            None => (limits.first_units, steps),
+        };
+        first.clamp(1, limits.step_units).saturating_mul(1 << doublings.min(30)).min(limits.step_units)
     }
 }
 
@@ -82,14 +91,18 @@ mod tests {
         let (job, _ends) = Job::new(1, Prompt::default(), 2, 60);
         let mut slot = Slot::new(job);
         let limits = StageLimits { first_units: 3, step_units: 20, ..StageLimits::default() };
-        let sizes: Vec<usize> = (0..5)
-            .map(|steps| {
+        let mut sizes = |limits: &StageLimits, first_steps: &[usize]| -> Vec<usize> {
+            let settings = StageSettings { first_steps: first_steps.to_vec(), ..StageSettings::default() };
+            let mut at = |steps| {
                 slot.steps = steps;
-                slot.units(&limits)
-            })
-            .collect();
-        assert_eq!(sizes, [3, 6, 12, 20, 20]);
-        slot.steps = 4_000;
-        assert_eq!(slot.units(&StageLimits { first_units: 0, step_units: usize::MAX, ..limits }), 1 << 30);
+                slot.units(limits, &settings)
+            };
+            (0..5).chain([4_000]).map(&mut at).collect()
+        };
+        assert_eq!(sizes(&limits, &[]), [3, 6, 12, 20, 20, 20]);
+        assert_eq!(sizes(&limits, &[1]), [1, 2, 4, 8, 16, 20]);
+        assert_eq!(sizes(&limits, &[1, 1, 9]), [1, 1, 9, 18, 20, 20]);
+        assert_eq!(sizes(&limits, &[0, 500]), [1, 20, 20, 20, 20, 20]);
+        assert_eq!(sizes(&StageLimits { first_units: 0, step_units: usize::MAX, ..limits }, &[])[5], 1 << 30);
     }
 }

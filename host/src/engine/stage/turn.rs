@@ -43,7 +43,7 @@ impl StageThread {
         let has_free_slot = admitted < self.limits.slots;
         self.slots.values().any(|slot| match slot.phase {
             _ if slot.job.is_ended() => true,
-            Phase::Waiting => has_free_slot,
+            Phase::Waiting => has_free_slot && self.may_enter(slot),
             Phase::Hungry => !slot.inbox.is_empty(),
             Phase::Runnable => self.has_way_out(slot),
             Phase::Finished => false,
@@ -54,6 +54,9 @@ impl StageThread {
     fn has_way_out(&self, slot: &Slot) -> bool {
         if self.is_last() {
             return has_ring_room(slot);
+        }
+        if self.next_waits_for_all {
+            return true;
         }
         let link = &slot.job.links[self.index + 1];
         let has_room = || link.pending.load(Ordering::Acquire) < LINK_RING;
@@ -89,11 +92,16 @@ impl StageThread {
         Ok(())
     }
 
+    /// Whether a sequence that waits may have a slot: where the whole is wanted, only once all of it is there.
+    fn may_enter(&self, slot: &Slot) -> bool {
+        !self.settings.waits_for_all || self.index == 0 || slot.inbox.back().is_some_and(|(_, last)| *last)
+    }
+
     /// Gives free slots to those who wait, in order of arrival.
     fn admit_waiting(&mut self) -> Result<(), PluginError> {
         let admitted = self.slots.values().filter(|slot| slot.is_admitted()).count();
         let free = self.limits.slots.saturating_sub(admitted);
-        let waiting = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Waiting);
+        let waiting = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Waiting && self.may_enter(slot));
         let chosen: Vec<SeqId> = waiting.take(free).map(|(seq, _)| *seq).collect();
         for seq in chosen {
             let Some(slot) = self.slots.get_mut(&seq) else { continue };
@@ -150,7 +158,7 @@ impl StageThread {
     fn plan(&self) -> StepPlan {
         let runnable = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Runnable && self.has_way_out(slot));
         let mut chosen: Vec<(i64, SeqWork)> =
-            runnable.map(|(seq, slot)| (slot.job.slack_ms(), SeqWork { seq: *seq, max_units: slot.units(&self.limits) })).collect();
+            runnable.map(|(seq, slot)| (slot.job.slack_ms(), SeqWork { seq: *seq, max_units: slot.units(&self.limits, &self.settings) })).collect();
         chosen.sort_by_key(|(slack, work)| (*slack, work.seq));
         chosen.truncate(self.limits.batch);
         StepPlan { work: chosen.into_iter().map(|(_, work)| work).collect() }

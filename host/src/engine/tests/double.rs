@@ -59,7 +59,7 @@ impl Model for DoubleModel {
     fn prepare(&self, request: &SpeechRequest, _: &Voice) -> Result<Prepared, PluginError> {
         match request.input.as_str() {
             "panic in prepare" => panic!("as told"),
-            "hang in prepare" => std::thread::sleep(Duration::from_secs(2)),
+            "hang in prepare" => std::thread::sleep(Duration::from_secs(10)),
             "refuse" => return Err(PluginError::invalid("input", "this text is refused")),
             _ => {}
         }
@@ -96,7 +96,7 @@ impl Talker {
             panic!("as told at frame {frame}");
         }
         if at("hang-at") {
-            std::thread::sleep(Duration::from_secs(2));
+            std::thread::sleep(Duration::from_secs(10));
         }
         if at("fail-at") {
             return Some(vec![StageEvent::Failed { seq, error: PluginError::internal("as told") }]);

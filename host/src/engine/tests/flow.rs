@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::double::{FRAME, sample};
-use super::{House, SpeechError, failure};
+use super::{House, SpeechError, StageSettings, failure};
 
 /// What `frames=N` sounds like.
 fn expected(frames: usize) -> Vec<f32> {
@@ -45,7 +45,7 @@ async fn many_at_once_sound_as_alone_and_share_steps() {
 #[tokio::test]
 async fn a_reader_that_stops_holds_its_own_request_back_and_no_other() {
     let house = House::new(4);
-    let mut slow = house.start("frames=5000").await.expect("the house is empty");
+    let mut slow = house.start("frames=3000").await.expect("the house is empty");
     slow.next().await.expect("there is audio").expect("the double does as told");
     assert_eq!(house.speak("frames=30").await, Ok(expected(30)));
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -55,7 +55,7 @@ async fn a_reader_that_stops_holds_its_own_request_back_and_no_other() {
     while let Some(piece) = slow.next().await {
         samples += piece.expect("it goes on where it stopped").len();
     }
-    assert_eq!(samples, 5000 * FRAME);
+    assert_eq!(samples, 3000 * FRAME);
 }
 
 #[tokio::test]
@@ -107,4 +107,25 @@ async fn waiting_for_an_idle_house_ends_with_its_last_request() {
     }
     drop(stream);
     tokio::time::timeout(Duration::from_secs(5), house.served.idle()).await.expect("nobody is inside");
+}
+
+#[tokio::test]
+async fn settings_narrow_slots_and_size_the_first_steps() {
+    let talker = StageSettings { max_seqs: Some(1), ..StageSettings::default() };
+    let codec = StageSettings { first_steps: vec![1, 3], step_units: Some(4), ..StageSettings::default() };
+    let house = House::with(4, vec![talker, codec]);
+    let (left, right) = tokio::join!(house.speak("frames=12"), house.speak("frames=9"));
+    assert_eq!((left, right), (Ok(expected(12)), Ok(expected(9))));
+    assert_eq!(house.counters.largest_batch.load(Ordering::SeqCst), 1, "one slot holds one sequence");
+}
+
+#[tokio::test]
+async fn a_stage_that_waits_for_all_starts_when_the_one_in_front_has_finished() {
+    let codec = StageSettings { waits_for_all: true, ..StageSettings::default() };
+    let house = House::with(4, vec![StageSettings::default(), codec]);
+    let mut stream = house.start("frames=300").await.expect("the house is empty");
+    stream.next().await.expect("there is audio").expect("the double does as told");
+    assert_eq!(house.counters.frames_made.load(Ordering::SeqCst), 300, "audio came before the last frame was made");
+    drop(stream);
+    assert_eq!(house.speak("frames=20").await, Ok(expected(20)));
 }

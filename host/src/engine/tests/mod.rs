@@ -14,8 +14,9 @@ use self::double::{Counters, Double};
 use super::admission::Admission;
 use super::pipeline::{Pipeline, PipelineParts};
 use super::served::ServedParts;
-use super::{Jobs, Loading, Served, SpeechError, SpeechStream};
+use super::{Jobs, Loading, Served, SpeechError, SpeechStream, StageSettings};
 use crate::observe::Silent;
+use crate::schema::RequestSchema;
 
 /// A served double with short patience.
 pub struct House {
@@ -27,6 +28,11 @@ pub struct House {
 impl House {
     /// A house with so many places to wait.
     pub fn new(max_queue: usize) -> Self {
+        Self::with(max_queue, Vec::new())
+    }
+
+    /// The same with settings for the stages.
+    pub fn with(max_queue: usize, settings: Vec<StageSettings>) -> Self {
         let counters = Arc::new(Counters::default());
         let family = Double(Arc::clone(&counters));
         let loading = Loading::new("double", Arc::new(Silent));
@@ -37,11 +43,13 @@ impl House {
             id: "double".to_owned(),
             jobs: Arc::new(Jobs::default()),
             loading: loading.clone(),
-            patience: Duration::from_millis(400),
+            patience: Duration::from_secs(3),
+            settings,
         };
         let (pipeline, slots) = Pipeline::start(parts).expect("the double's stages open");
         let admission = Admission::new(slots, max_queue);
-        let served = ServedParts { pipeline, admission, file: None, build: String::new(), source: ModelSource::BuiltIn };
+        let schema = RequestSchema::compile(&family.describe().request_schema).expect("the double states a schema");
+        let served = ServedParts { pipeline, admission, schema, file: None, build: String::new(), source: ModelSource::BuiltIn };
         Self { served: Arc::new(Served::new(served)), counters, loading }
     }
 

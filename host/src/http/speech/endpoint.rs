@@ -19,15 +19,20 @@ use crate::http::state::App;
 /// Nothing of a body is read while there is no place for the request, and no status is sent before there is audio, so that an error
 /// keeps its own.
 pub async fn create(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
-    let (parts, content) = request.into_parts();
-    if let Err(refusal) = admit(&app, &parts) {
-        limits::discard(&parts, content).await;
-        return Err(refusal);
-    }
-    let bytes = limits::read(&parts, content).await?;
+    let bytes = receive(&app, request).await?;
     let accepted = accept(app.engine(), read(bytes)?)?;
     let record = Record::new(&accepted);
     speak(&app, accepted, record).await
+}
+
+/// The body of a request that there is a place for.
+pub async fn receive(app: &App, request: Request) -> Result<Vec<u8>, ApiError> {
+    let (parts, content) = request.into_parts();
+    if let Err(refusal) = admit(app, &parts) {
+        limits::discard(&parts, content).await;
+        return Err(refusal);
+    }
+    limits::read(&parts, content).await
 }
 
 fn admit(app: &App, parts: &Parts) -> Result<(), ApiError> {

@@ -60,30 +60,33 @@ pub struct SpeechForm {
 
 impl SpeechForm {
     /// Reads a body, or tells all that is wrong with it.
-    pub fn read(mut body: Map<String, Value>) -> Result<Self, ApiError> {
+    pub fn read(body: Map<String, Value>) -> Result<Self, ApiError> {
         references::check_clip(&body)?;
+        let mut faults = Faults::default();
+        match Self::check(body, &mut faults) {
+            Some(form) if faults.is_empty() => Ok(form),
+            _ => Err(faults.into_error()),
+        }
+    }
+
+    /// Reads a body that may be part of a larger one: what is wrong with it is added to the faults of that one.
+    pub fn check(mut body: Map<String, Value>, faults: &mut Faults) -> Option<Self> {
         let members = body.len();
-        references::rewrite(&mut body).map_err(|fault| fault_of_body(&fault, members))?;
-        let mut reader = Reader { body, faults: Faults::default() };
-        let form = reader.form();
-        reader.faults.into_result()?;
-        Ok(form)
+        if let Err(fault) = references::rewrite(&mut body) {
+            faults.add_to_object(None, &fault, members);
+            return None;
+        }
+        Some(Reader { body, faults }.form())
     }
 }
 
-fn fault_of_body(fault: &Fault, members: usize) -> ApiError {
-    let mut faults = Faults::default();
-    faults.add_to_object(None, fault, members);
-    faults.into_error()
-}
-
 /// Takes fields out of a body and keeps what is wrong with them.
-struct Reader {
+struct Reader<'a> {
     body: Map<String, Value>,
-    faults: Faults,
+    faults: &'a mut Faults,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// The fields, with defaults in place of faulty ones.
     fn form(&mut self) -> SpeechForm {
         let input = self.input();

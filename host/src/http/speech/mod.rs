@@ -1,7 +1,8 @@
 //! `POST /v1/audio/speech`
 
+pub mod batch;
 mod body;
-mod coerce;
+pub(super) mod coerce;
 mod endpoint;
 mod fields;
 mod form;
@@ -18,5 +19,7 @@ mod whole;
 
 pub use endpoint::create;
 pub use form::{Delivery, SpeechForm};
+pub use pieces::Pieces;
+pub use record::Record;
 pub use validate::{Accepted, accept};
 pub use whole::{Clip, collect};

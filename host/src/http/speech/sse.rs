@@ -53,12 +53,22 @@ struct Done {
     finish_reason: Option<&'static str>,
 }
 
+/// Counts of tokens, as every JSON answer tells them.
 #[derive(Serialize)]
-struct Tokens {
+pub(super) struct Tokens {
     input_tokens: u64,
     output_tokens: u64,
     total_tokens: u64,
     input_token_details: Details,
+}
+
+impl Tokens {
+    /// The counts of a request.
+    pub(super) fn new(usage: Usage, generated: u64) -> Self {
+        let input_tokens = usage.text_tokens + usage.audio_tokens;
+        let input_token_details = Details { text_tokens: usage.text_tokens, audio_tokens: usage.audio_tokens };
+        Self { input_tokens, output_tokens: generated, total_tokens: input_tokens + generated, input_token_details }
+    }
 }
 
 #[derive(Serialize)]
@@ -92,13 +102,7 @@ fn delta(piece: &[u8], format: Format) -> Bytes {
 fn done(usage: Usage, finish: Option<Finish>) -> Bytes {
     let r#type = "speech.audio.done";
     let generated = finish.map_or(0, |finish| finish.generated);
-    let input_tokens = usage.text_tokens + usage.audio_tokens;
-    let usage = Tokens {
-        input_tokens,
-        output_tokens: generated,
-        total_tokens: input_tokens + generated,
-        input_token_details: Details { text_tokens: usage.text_tokens, audio_tokens: usage.audio_tokens },
-    };
+    let usage = Tokens::new(usage, generated);
     let finish_reason = finish.map(|finish| finish.reason).filter(|reason| *reason != FinishReason::Stop).map(headers::reason);
     event(r#type, &Done { r#type, usage, finish_reason })
 }

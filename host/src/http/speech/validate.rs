@@ -10,6 +10,8 @@ use super::{text, voice};
 use crate::audio::Format;
 use crate::engine::{Engine, Served};
 use crate::http::error::ApiError;
+use crate::http::validation::{Fault, Faults};
+use crate::schema::RequestSchema;
 
 /// Fields that carry a reference voice.
 const REFERENCES: [&str; 3] = ["ref_audio", "speaker_embedding", "ref_audio_2"];
@@ -30,18 +32,29 @@ pub struct Accepted {
 
 /// Finds the model of a request and checks the request against it.
 pub fn accept(engine: &Engine, form: SpeechForm) -> Result<Accepted, ApiError> {
-    if form.sample_rate.is_some() {
-        return Err(ApiError::invalid("sample_rate", "sample_rate is not supported by the current TTS model"));
-    }
+    check_rate(&form)?;
     let served = engine.find(form.model.as_deref())?;
+    accept_by(served, form)
+}
+
+/// Checks a request against the model that was found for it.
+pub fn accept_by(served: Arc<Served>, form: SpeechForm) -> Result<Accepted, ApiError> {
+    check_rate(&form)?;
     check_timestamps(&form)?;
     check_speed(&served, form.speed)?;
     check_reference(&served, &form.fields)?;
     let input = text::prepare(&form.input, served.info.text, form.text_cleanup)?;
     let voice = voice::resolve(&served, form.voice.as_deref())?;
-    let fields = known(&served.info.request_schema, form.fields);
+    let fields = family_fields(&served.schema, form.fields)?;
     let request = SpeechRequest { input, seed: seed(form.seed), speed: form.speed as f32, fields };
     Ok(Accepted { served, request, voice, format: form.format, delivery: form.delivery })
+}
+
+fn check_rate(form: &SpeechForm) -> Result<(), ApiError> {
+    match form.sample_rate {
+        None => Ok(()),
+        Some(_) => Err(ApiError::invalid("sample_rate", "sample_rate is not supported by the current TTS model")),
+    }
 }
 
 fn check_timestamps(form: &SpeechForm) -> Result<(), ApiError> {
@@ -78,10 +91,15 @@ fn check_reference(model: &Served, fields: &Map<String, Value>) -> Result<(), Ap
     Err(ApiError::invalid(field, message))
 }
 
-/// The fields that the family's schema names.
-fn known(schema: &Value, fields: Map<String, Value>) -> Map<String, Value> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    fields.into_iter().filter(|(field, _)| properties.is_some_and(|known| known.contains_key(field))).collect()
+/// The fields that the family's schema knows, checked against it.
+fn family_fields(schema: &RequestSchema, fields: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
+    let known = schema.known(fields);
+    let mut faults = Faults::default();
+    for problem in schema.problems(&known) {
+        let place = Some(problem.place.as_str()).filter(|place| !place.is_empty());
+        faults.add(place, &Fault::new(problem.kind, problem.text), &problem.value);
+    }
+    faults.into_result().map(|()| known)
 }
 
 /// The seed that was given, its bits unchanged, or one that a client could give again.
@@ -95,11 +113,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_the_schema_names_reaches_the_family() {
-        let Value::Object(fields) = json!({"language": "en", "warmth": 1, "who": "knows"}) else { return };
-        let schema = json!({"type": "object", "properties": {"language": {}, "warmth": {}, "other": {}}});
-        assert_eq!(Value::Object(known(&schema, fields.clone())), json!({"language": "en", "warmth": 1}));
-        assert!(known(&json!({}), fields).is_empty());
+    fn only_what_the_schema_names_reaches_the_family_and_only_if_it_is_right() {
+        let schema = json!({"type": "object", "properties": {"language": {}, "warmth": {"type": "number", "maximum": 1}}});
+        let schema = RequestSchema::compile(&schema).expect("the schema is one");
+        let fields = |fields: Value| family_fields(&schema, fields.as_object().cloned().unwrap_or_default());
+        let known = fields(json!({"language": "en", "warmth": "0.5", "who": "knows"})).expect("they are right");
+        assert_eq!(Value::Object(known), json!({"language": "en", "warmth": 0.5}));
+        let body = fields(json!({"warmth": 7})).expect_err("seven is too warm").body();
+        assert_eq!(body["error"]["param"], "body.warmth");
     }
 
     #[test]

@@ -24,11 +24,21 @@ pub struct Clip {
 }
 
 /// Waits for all of a stream and makes a file of it.
-pub async fn collect(mut stream: SpeechStream, format: Format) -> Result<Clip, ApiError> {
+pub async fn collect(stream: SpeechStream, format: Format) -> Result<Clip, ApiError> {
+    collect_while(stream, format, |_| Ok(())).await
+}
+
+/// The same for as long as `may_grow` takes the number of each piece's samples.
+pub async fn collect_while(
+    mut stream: SpeechStream,
+    format: Format,
+    mut may_grow: impl FnMut(usize) -> Result<(), ApiError>,
+) -> Result<Clip, ApiError> {
     let header_len = if format == Format::Wav { wav::HEADER_BYTES } else { 0 };
     let mut bytes = vec![0; header_len];
     let mut audio = Some(first_audio(&mut stream).await?);
     while let Some(samples) = audio {
+        may_grow(samples.len())?;
         pcm::append(&samples, &mut bytes);
         audio = next_audio(&mut stream).await.transpose()?;
     }

@@ -1,0 +1,78 @@
+//! The unit that is being sent.
+
+use bytes::Bytes;
+use omni_plugin_api::FinishReason;
+
+use super::utterance::{Ready, Unit, Work};
+use crate::http::error::ApiError;
+use crate::http::speech::{Pieces, Record};
+use crate::http::state::App;
+
+/// A unit on its way to the client.
+pub struct Speaking {
+    /// The unit.
+    pub unit: Unit,
+    /// Bytes that were sent.
+    pub sent_bytes: usize,
+    /// Whether its `audio.start` was sent.
+    pub is_started: bool,
+    /// Whether it was given to the engine before its turn, when a refusal is not final.
+    was_ahead: bool,
+    stage: Stage,
+}
+
+enum Stage {
+    Waiting(Work),
+    Sounding(Box<(Pieces, Record)>),
+}
+
+/// What comes next of a unit.
+pub enum Progress {
+    /// Its first audio, or why there is none.
+    Ready(Result<Ready, ApiError>),
+    /// More audio.
+    Piece(Bytes),
+    /// A failure after audio.
+    Failed(ApiError),
+    /// Nothing: it is complete.
+    Complete(Option<FinishReason>),
+}
+
+impl Speaking {
+    /// Turns to a unit.
+    pub fn new(mut unit: Unit, app: &App) -> Self {
+        let was_ahead = unit.is_begun();
+        let stage = Stage::Waiting(unit.work(app));
+        Self { unit, sent_bytes: 0, is_started: false, was_ahead, stage }
+    }
+
+    /// Waits for what comes next. Giving up the wait loses nothing.
+    pub async fn next(&mut self) -> Progress {
+        match &mut self.stage {
+            Stage::Waiting(work) => Progress::Ready(work.await),
+            Stage::Sounding(sounding) => {
+                let (pieces, record) = &mut **sounding;
+                match pieces.next(record).await {
+                    Some(Ok(piece)) => Progress::Piece(piece),
+                    Some(Err(error)) => Progress::Failed(error),
+                    None => Progress::Complete(pieces.finish().map(|finish| finish.reason)),
+                }
+            }
+        }
+    }
+
+    /// From now on its pieces come.
+    pub fn sounds(&mut self, sounding: Box<(Pieces, Record)>) {
+        self.stage = Stage::Sounding(sounding);
+    }
+
+    /// Gives it to the engine again if it was refused for want of a place while it was not its turn; says whether it did.
+    pub fn tries_again(&mut self, error: &ApiError, app: &App) -> bool {
+        let may_try = self.was_ahead && error.status() == http::StatusCode::TOO_MANY_REQUESTS;
+        if may_try {
+            self.was_ahead = false;
+            self.stage = Stage::Waiting(self.unit.work(app));
+        }
+        may_try
+    }
+}

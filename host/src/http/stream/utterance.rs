@@ -1,0 +1,123 @@
+//! One unit at work in the engine: accepted, given its place and prepared like a request of its own, on a task of its own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+
+use super::config::Config;
+use crate::http::error::ApiError;
+use crate::http::speech::{Accepted, Clip, Delivery, Pieces, Record, SpeechForm, accept, collect};
+use crate::http::state::App;
+
+/// A piece of text to be spoken in one go.
+pub struct Unit {
+    text: String,
+    chars: usize,
+    config: Arc<Config>,
+    work: Option<Work>,
+}
+
+impl Unit {
+    /// A unit that nothing was done about yet.
+    pub fn new(text: String, config: Arc<Config>) -> Self {
+        Self { chars: text.chars().count(), text, config, work: None }
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Characters of its text.
+    pub fn chars(&self) -> usize {
+        self.chars
+    }
+
+    /// How it is to be spoken.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whether the engine has been given it.
+    pub fn is_begun(&self) -> bool {
+        self.work.is_some()
+    }
+
+    /// Gives it to the engine, unless that was done already or it cannot be spoken.
+    pub fn begin(&mut self, app: &App) {
+        if self.work.is_none() && self.config.obstacle().is_none() {
+            self.work = Some(Work::begin(app.clone(), self.config.request(&self.text)));
+        }
+    }
+
+    /// The work on it, for whoever is to wait for it.
+    pub fn work(&mut self, app: &App) -> Work {
+        self.work.take().unwrap_or_else(|| Work::begin(app.clone(), self.config.request(&self.text)))
+    }
+}
+
+/// Audio that exists: all of it, or its beginning.
+pub enum Ready {
+    /// All of it.
+    Whole(Clip),
+    /// Its first piece at least.
+    Stream(Box<(Pieces, Record)>),
+}
+
+/// Work on a unit. Dropping it gives everything back to the engine within one step.
+pub struct Work(JoinHandle<Result<Ready, ApiError>>);
+
+impl Work {
+    fn begin(app: App, form: SpeechForm) -> Self {
+        Self(tokio::spawn(async move { make_ready(&app, form).await }.in_current_span()))
+    }
+}
+
+impl Future for Work {
+    type Output = Result<Ready, ApiError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|ended| ended.unwrap_or_else(|_| Err(ApiError::panicked())))
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn make_ready(app: &App, form: SpeechForm) -> Result<Ready, ApiError> {
+    let accepted = accept(app.engine(), form)?;
+    let mut record = Record::new(&accepted);
+    match first_audio(app, &accepted, &mut record).await {
+        Ok(First::Whole(clip)) => {
+            record.made(clip.samples);
+            record.done();
+            Ok(Ready::Whole(clip))
+        }
+        Ok(First::Stream(pieces)) => Ok(Ready::Stream(Box::new((pieces, record)))),
+        Err(error) => {
+            record.failed(error.message());
+            Err(error)
+        }
+    }
+}
+
+enum First {
+    Whole(Clip),
+    Stream(Pieces),
+}
+
+async fn first_audio(app: &App, accepted: &Accepted, record: &mut Record) -> Result<First, ApiError> {
+    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone()).await?;
+    record.warned(&stream.head.warnings);
+    match accepted.delivery {
+        Delivery::Whole => Ok(First::Whole(collect(stream, accepted.format).await?)),
+        Delivery::Raw | Delivery::Events => Ok(First::Stream(Pieces::begin(stream, accepted.format, app.closing(), record).await?)),
+    }
+}

@@ -1,5 +1,6 @@
 //! The batch endpoint: an item is the same request alone, in every respect; a batch is refused whole or answered in full.
 
+use std::thread;
 use std::time::Duration;
 
 use omni_tests::artifacts::plugin;
@@ -185,7 +186,10 @@ fn small_server() -> Server {
 /// Streams that hold a place each for as long as they live.
 fn hold(server: &Server, places: usize) -> Vec<Stream> {
     let request = json!({"input": long_text(60), "response_format": "pcm", "pace": 1});
-    (0..places).map(|_| Stream::open(server, &request)).collect()
+    thread::scope(|scope| {
+        let opening: Vec<_> = (0..places).map(|_| scope.spawn(|| Stream::open(server, &request))).collect();
+        opening.into_iter().map(|stream| stream.join().expect("a stream")).collect()
+    })
 }
 
 #[test]

@@ -8,25 +8,43 @@ pub enum Format {
     Wav,
     /// The 16-bit samples alone.
     Pcm,
+    /// FLAC with 16-bit samples.
+    Flac,
+    /// MPEG audio layer III.
+    Mp3,
+    /// Opus in Ogg.
+    Opus,
+    /// AAC in ADTS frames.
+    Aac,
 }
 
 impl Format {
-    /// Every available format, in the order they are listed to clients.
-    pub const ALL: [Format; 2] = [Format::Wav, Format::Pcm];
-    /// Names of the speech API that this server knows and does not make.
-    pub const UNAVAILABLE: [&str; 4] = ["flac", "mp3", "opus", "aac"];
+    /// Every format of this build, in the order they are listed to clients.
+    pub const ALL: &[Format] = &[
+        Format::Wav,
+        Format::Pcm,
+        Format::Flac,
+        Format::Mp3,
+        Format::Opus,
+        #[cfg(feature = "aac")]
+        Format::Aac,
+    ];
 
     /// The name in `response_format`.
     pub fn name(self) -> &'static str {
         match self {
             Format::Wav => "wav",
             Format::Pcm => "pcm",
+            Format::Flac => "flac",
+            Format::Mp3 => "mp3",
+            Format::Opus => "opus",
+            Format::Aac => "aac",
         }
     }
 
     /// The format of a name, which is compared exactly.
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        Self::ALL.iter().copied().find(|format| format.name() == name)
     }
 
     /// The value of `content-type`.
@@ -34,6 +52,15 @@ impl Format {
         match self {
             Format::Wav => "audio/wav",
             Format::Pcm => "audio/pcm",
+            Format::Flac => "audio/flac",
+            Format::Mp3 => "audio/mpeg",
+            Format::Opus => "audio/ogg",
+            Format::Aac => "audio/aac",
         }
+    }
+
+    /// Whether its encoder is so cheap that it may run between two awaits.
+    pub fn is_plain(self) -> bool {
+        matches!(self, Format::Wav | Format::Pcm)
     }
 }

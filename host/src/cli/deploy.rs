@@ -2,7 +2,9 @@
 
 use omni_plugin_api::FamilyInfo;
 
-use crate::config::{ChunkPolicy, ConfigArgs, FindingKind, FirstChunk, Given, Growth, Load, Machine, Plan, Report, Setting, StageFlag, fit};
+use crate::config::{
+    ChunkPolicy, ConfigArgs, FindingKind, FirstChunk, Given, Growth, Load, Machine, Plan, Report, Setting, StageFlag, fit,
+};
 use crate::engine::{Deployment, Deployments, StageSettings};
 
 /// The deploy configuration of a server.

@@ -177,11 +177,16 @@ fn format_of(path: &Path) -> Result<Format, Failure> {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
     match end.as_str() {
         "pcm" | "raw" => Ok(Format::Pcm),
-        "mp3" | "flac" | "opus" | "ogg" | "aac" | "m4a" => {
-            Err(Failure(format!("'{}': {end} is not available in this version; use .wav or .pcm", path.display())))
+        "ogg" => Ok(Format::Opus),
+        "m4a" | "mp4" | "webm" => {
+            Err(Failure(format!("'{}': {end} is not a format of this server; use one of {}", path.display(), formats())))
         }
-        _ => Ok(Format::Wav),
+        name => Ok(Format::of_name(name).unwrap_or_default()),
     }
+}
+
+fn formats() -> String {
+    Format::ALL.iter().map(|format| format!(".{}", format.name())).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -190,9 +195,16 @@ mod tests {
 
     #[test]
     fn the_end_of_the_name_is_the_format() {
-        for (name, wanted) in [("a.wav", Format::Wav), ("a", Format::Wav), ("a.PCM", Format::Pcm), ("a.raw", Format::Pcm)] {
+        for (name, wanted) in [
+            ("a.wav", Format::Wav),
+            ("a", Format::Wav),
+            ("a.PCM", Format::Pcm),
+            ("a.raw", Format::Pcm),
+            ("a.MP3", Format::Mp3),
+            ("a.ogg", Format::Opus),
+        ] {
             assert_eq!(format_of(Path::new(name)), Ok(wanted), "{name}");
         }
-        assert!(format_of(Path::new("a.mp3")).is_err());
+        assert!(format_of(Path::new("a.m4a")).is_err());
     }
 }

@@ -17,8 +17,8 @@ mod status;
 mod stream;
 mod watchdog;
 
-pub use deploy::{Deployment, Deployments, StageSettings, Undecided};
 pub use admission::Place;
+pub use deploy::{Deployment, Deployments, StageSettings, Undecided};
 pub use job::Jobs;
 pub use loader::{Engine, EngineSettings, FindError};
 pub use served::Served;

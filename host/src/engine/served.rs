@@ -88,12 +88,7 @@ impl Served {
 
     /// Prepares and starts a request at a place. Dropping the future or the stream gives everything back but the place, which is given
     /// back with the last hold on it.
-    pub async fn speak_at(
-        self: &Arc<Self>,
-        place: Arc<Place>,
-        request: SpeechRequest,
-        voice: Voice,
-    ) -> Result<SpeechStream, SpeechError> {
+    pub async fn speak_at(self: &Arc<Self>, place: Arc<Place>, request: SpeechRequest, voice: Voice) -> Result<SpeechStream, SpeechError> {
         self.pipeline.check_healthy()?;
         let longest_s = longest_audio_s(&request);
         let prepared = self.prepare(request, voice).await?;

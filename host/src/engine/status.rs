@@ -94,7 +94,11 @@ impl Loading {
             Some(status.model.clone())
         });
         let Some(model) = model else { return false };
-        self.0.progress.done(&model, outcome.as_ref().map(|()| ()).map_err(String::as_str));
+        let told = match &outcome {
+            Ok(()) => Ok(()),
+            Err(reason) => Err(reason.as_str()),
+        };
+        self.0.progress.done(&model, told);
         true
     }
 

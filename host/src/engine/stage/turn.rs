@@ -157,8 +157,9 @@ impl StageThread {
     /// Chooses the sequences of the next step: those that run dry first, as many as a batch holds.
     fn plan(&self) -> StepPlan {
         let runnable = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Runnable && self.has_way_out(slot));
-        let mut chosen: Vec<(i64, SeqWork)> =
-            runnable.map(|(seq, slot)| (slot.job.slack_ms(), SeqWork { seq: *seq, max_units: slot.units(&self.limits, &self.settings) })).collect();
+        let mut chosen: Vec<(i64, SeqWork)> = runnable
+            .map(|(seq, slot)| (slot.job.slack_ms(), SeqWork { seq: *seq, max_units: slot.units(&self.limits, &self.settings) }))
+            .collect();
         chosen.sort_by_key(|(slack, work)| (*slack, work.seq));
         chosen.truncate(self.limits.batch);
         StepPlan { work: chosen.into_iter().map(|(_, work)| work).collect() }

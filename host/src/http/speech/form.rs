@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::coerce::{self, listed};
+use super::coerce;
 use super::fields::{COMMON, coerce as coerce_common};
 use super::references;
 use crate::audio::Format;
@@ -167,15 +167,8 @@ impl Reader<'_> {
 }
 
 fn format(value: &Value) -> Result<Format, Fault> {
-    let names = Format::ALL.map(Format::name);
-    match value.as_str() {
-        Some(name) if Format::UNAVAILABLE.contains(&name) => {
-            let text = format!("'{name}' is not available in this version of the server. Input should be {}", listed(&names));
-            Err(Fault::new("literal_error", text))
-        }
-        Some(name) if Format::of_name(name).is_some() => Ok(Format::of_name(name).unwrap_or_default()),
-        _ => coerce::choice(value, &names).map(|_| Format::default()),
-    }
+    let names: Vec<&'static str> = Format::ALL.iter().map(|format| format.name()).collect();
+    coerce::choice(value, &names).map(|name| Format::of_name(&name).unwrap_or_default())
 }
 
 fn voice(value: &Value) -> Result<String, Fault> {

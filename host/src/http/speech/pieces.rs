@@ -6,13 +6,18 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::record::Record;
-use crate::audio::{Format, pcm, wav};
+use super::whole::off_the_edge;
+use crate::audio::Format;
+use crate::audio::encode::{self, Encoder, Length, Shape};
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
 
-/// Encoded pieces: for WAV the header alone, then samples; each piece holds whole samples of all channels.
+/// Encoded pieces: what comes before the samples alone, then samples. Of WAV and PCM each piece holds whole samples of all channels.
 pub struct Pieces {
     stream: SpeechStream,
+    format: Format,
+    /// Absent once the stream has ended.
+    encoder: Option<Encoder>,
     ready: VecDeque<Bytes>,
     closing: watch::Receiver<bool>,
 }
@@ -27,12 +32,16 @@ impl Pieces {
     ) -> Result<Self, ApiError> {
         let first = first_audio(&mut stream).await?;
         record.made(first.len());
-        let mut ready = VecDeque::new();
-        if format == Format::Wav {
-            ready.push_back(Bytes::copy_from_slice(&wav::stream_header(stream.head.sample_rate_hz, stream.head.channels)));
-        }
-        ready.push_back(Bytes::from(pcm::bytes(&first)));
-        Ok(Self { stream, ready, closing })
+        let shape = Shape { sample_rate_hz: stream.head.sample_rate_hz, channels: stream.head.channels };
+        let failed = |error: encode::EncodeError| ApiError::failed(error.to_string());
+        let mut encoder = encode::open(format, shape, Length::Open).map_err(failed)?;
+        let mut header = Vec::new();
+        encoder.header(&mut header).map_err(failed)?;
+        let mut pieces = Self { stream, format, encoder: Some(encoder), ready: VecDeque::new(), closing };
+        pieces.keep(header);
+        let encoded = pieces.encode(first).await?;
+        pieces.keep(encoded);
+        Ok(pieces)
     }
 
     /// What was known before the first sample.
@@ -47,23 +56,69 @@ impl Pieces {
 
     /// The next piece; none at the end. An error ends the stream.
     pub async fn next(&mut self, record: &mut Record) -> Option<Result<Bytes, ApiError>> {
-        if let Some(piece) = self.ready.pop_front() {
-            return Some(Ok(piece));
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Some(Ok(piece));
+            }
+            match self.advance(record).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    record.done();
+                    return None;
+                }
+                Err(error) => {
+                    record.failed(error.message());
+                    return Some(Err(error));
+                }
+            }
         }
-        match self.next_audio().await {
-            Some(Ok(samples)) => {
+    }
+
+    /// Encodes the next audio, or the end. `false` when nothing is left.
+    async fn advance(&mut self, record: &mut Record) -> Result<bool, ApiError> {
+        if self.encoder.is_none() {
+            return Ok(false);
+        }
+        let encoded = match self.next_audio().await {
+            Some(audio) => {
+                let samples = audio?;
                 record.made(samples.len());
-                Some(Ok(Bytes::from(pcm::bytes(&samples))))
+                self.encode(samples).await?
             }
-            Some(Err(error)) => {
-                record.failed(error.message());
-                Some(Err(error))
-            }
-            None => {
-                record.done();
-                None
-            }
+            None => self.close().await?,
+        };
+        self.keep(encoded);
+        Ok(true)
+    }
+
+    /// Keeps bytes for the reader; an encoder may have none yet.
+    fn keep(&mut self, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.ready.push_back(Bytes::from(bytes));
         }
+    }
+
+    async fn encode(&mut self, samples: Vec<f32>) -> Result<Vec<u8>, ApiError> {
+        let Some(mut encoder) = self.encoder.take() else { return Ok(Vec::new()) };
+        let work = move || {
+            let mut bytes = Vec::new();
+            encoder.push(&samples, &mut bytes)?;
+            Ok((encoder, bytes))
+        };
+        let (encoder, bytes) = off_the_edge(self.format, work).await?;
+        self.encoder = Some(encoder);
+        Ok(bytes)
+    }
+
+    /// What the encoder still holds.
+    async fn close(&mut self) -> Result<Vec<u8>, ApiError> {
+        let Some(encoder) = self.encoder.take() else { return Ok(Vec::new()) };
+        let work = move || {
+            let mut bytes = Vec::new();
+            encoder.finish(&mut bytes)?;
+            Ok(bytes)
+        };
+        off_the_edge(self.format, work).await
     }
 
     async fn next_audio(&mut self) -> Option<Result<Vec<f32>, ApiError>> {

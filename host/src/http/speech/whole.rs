@@ -7,7 +7,8 @@ use omni_plugin_api::FinishReason;
 use super::headers;
 use super::pieces::{first_audio, next_audio};
 use super::record::Record;
-use crate::audio::{Format, pcm, wav};
+use crate::audio::Format;
+use crate::audio::encode::{self, EncodeError, Shape};
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
 
@@ -34,27 +35,33 @@ pub async fn collect_while(
     format: Format,
     mut may_grow: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Clip, ApiError> {
-    let header_len = if format == Format::Wav { wav::HEADER_BYTES } else { 0 };
-    let mut bytes = vec![0; header_len];
+    let mut clip = Vec::new();
     let mut audio = Some(first_audio(&mut stream).await?);
-    while let Some(samples) = audio {
-        may_grow(samples.len())?;
-        pcm::append(&samples, &mut bytes);
+    while let Some(piece) = audio {
+        may_grow(piece.len())?;
+        clip.extend_from_slice(&piece);
         audio = next_audio(&mut stream).await.transpose()?;
     }
-    let (head, samples) = (stream.head.clone(), (bytes.len() - header_len) / pcm::SAMPLE_BYTES);
-    if format == Format::Wav {
-        write_header(&mut bytes, &head)?;
-    }
+    let (head, samples) = (stream.head.clone(), clip.len());
     let finish = stream.finish().unwrap_or(Finish { reason: FinishReason::Stop, generated: 0 });
+    // The place in the model is free for the next request while this one is encoded.
+    drop(stream);
+    let shape = Shape { sample_rate_hz: head.sample_rate_hz, channels: head.channels };
+    let bytes = off_the_edge(format, move || encode::whole(format, shape, &clip)).await?;
     Ok(Clip { head, finish, samples, bytes })
 }
 
-fn write_header(bytes: &mut [u8], head: &SpeechHead) -> Result<(), ApiError> {
-    let header = wav::file_header(head.sample_rate_hz, head.channels, bytes.len() - wav::HEADER_BYTES);
-    let header = header.ok_or_else(|| ApiError::failed("the audio is longer than a WAV file can be"))?;
-    bytes[..wav::HEADER_BYTES].copy_from_slice(&header);
-    Ok(())
+/// Runs an encoder: between two awaits if it is cheap, else on a thread that may block.
+pub(super) async fn off_the_edge<T: Send + 'static>(
+    format: Format,
+    work: impl FnOnce() -> Result<T, EncodeError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let failed = |reason: String| ApiError::failed(reason);
+    if format.is_plain() {
+        return work().map_err(|error| failed(error.to_string()));
+    }
+    let done = tokio::task::spawn_blocking(work).await.map_err(|error| failed(format!("the encoder was lost: {error}")))?;
+    done.map_err(|error| failed(error.to_string()))
 }
 
 /// The answer.

@@ -74,7 +74,8 @@ fn take<T>(
 fn check(form: &SpeechForm, engine: &Engine) -> Result<(), ApiError> {
     if form.delivery == Delivery::Raw && form.format != Format::Pcm {
         let format = form.format.name();
-        let message = format!("WebSocket streaming audio (stream_audio=true) requires response_format='pcm'. Got response_format='{format}'.");
+        let message =
+            format!("WebSocket streaming audio (stream_audio=true) requires response_format='pcm'. Got response_format='{format}'.");
         return Err(ApiError::invalid("response_format", message));
     }
     match engine.find(form.model.as_deref()) {

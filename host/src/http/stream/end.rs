@@ -2,8 +2,8 @@
 
 use axum::Error;
 use axum::extract::ws::{CloseFrame, Utf8Bytes, close_code};
-use tungstenite::error::{CapacityError, ProtocolError};
 use tungstenite::Error as WsError;
+use tungstenite::error::{CapacityError, ProtocolError};
 
 use super::limits::MAX_MESSAGE_BYTES;
 use crate::http::error::shortened;

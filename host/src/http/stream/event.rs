@@ -163,13 +163,8 @@ mod tests {
 
     #[test]
     fn events_have_the_documented_members() {
-        let start = Event::Start {
-            place: PLACE,
-            sentence_text: "é".to_owned(),
-            format: "pcm",
-            sample_rate: Some(44_100),
-            warnings: Vec::new(),
-        };
+        let start =
+            Event::Start { place: PLACE, sentence_text: "é".to_owned(), format: "pcm", sample_rate: Some(44_100), warnings: Vec::new() };
         let wanted = json!({"type": "audio.start", "utterance_index": 1, "sentence_index": 2, "sentence_text": "é", "format": "pcm",
                             "sample_rate": 44_100});
         assert_eq!(sent(&start), wanted);

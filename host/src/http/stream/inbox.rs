@@ -250,9 +250,17 @@ mod tests {
                 vec![text("One."), done.clone(), text("Two."), done.clone(), text("Three."), cancel],
                 &["<cancelled>", "<cancelled>", "<cancelled>"],
             ),
-            ("a config in the utterance is refused", vec![text("One. Two"), none.clone(), done.clone()], &["One.", "<session>", "Two", "<end>"]),
+            (
+                "a config in the utterance is refused",
+                vec![text("One. Two"), none.clone(), done.clone()],
+                &["One.", "<session>", "Two", "<end>"],
+            ),
             ("empty text opens no utterance", vec![text(""), none.clone(), text("One. Two. "), done.clone()], &["One. Two.", "<end>"]),
-            ("a bad config keeps the old one", vec![json!({"type": "session.config", "speed": 9}), text("One. Two")], &["<Invalid>", "One."]),
+            (
+                "a bad config keeps the old one",
+                vec![json!({"type": "session.config", "speed": 9}), text("One. Two")],
+                &["<Invalid>", "One."],
+            ),
             ("a new config is whole", vec![of("session.config"), text("One. Two"), done], &["One. Two", "<end>"]),
         ] {
             let messages: Vec<Value> = std::iter::once(config()).chain(messages).collect();
@@ -282,12 +290,12 @@ mod tests {
 
     #[test]
     fn text_is_bounded_and_what_was_spoken_makes_room() {
-        let half = text(&format!("{}. ", "a".repeat(MAX_WAITING_CHARS / 2 - 9)));
-        let (mut inbox, _) = after(&[config(), half.clone(), half.clone(), half.clone()]);
+        let third = text(&format!("{}. ", "a".repeat(MAX_WAITING_CHARS / 3)));
+        let (mut inbox, _) = after(&[config(), third.clone(), third.clone(), third.clone()]);
         assert_eq!(inbox.steps.len(), 3);
         assert!(matches!(&inbox.steps[2], Step::Complain(failure) if failure.message.starts_with("input.text refused")));
         inbox.pop();
-        assert_eq!(inbox.take(&half.to_string(), &engine()), Ok(Taken::Queued));
+        assert_eq!(inbox.take(&third.to_string(), &engine()), Ok(Taken::Queued));
         assert!(matches!(inbox.steps.back(), Some(Step::Speak(_))));
     }
 

@@ -93,9 +93,9 @@ fn an_unknown_format_is_answered_with_the_list_of_formats() {
 }
 
 #[test]
-fn events_are_refused_by_name_rather_than_answered_with_something_else() {
-    refused(&json!({"stream_format": "sse"}), 400, "stream_format");
-    refused(&json!({"stream": true}), 400, "stream");
+fn an_unknown_kind_of_stream_is_refused_by_name_rather_than_answered_with_something_else() {
+    refused(&json!({"stream_format": "foo"}), 400, "stream_format");
+    refused(&json!({"stream": "perhaps"}), 400, "stream");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::http::error::ApiError;
 
-/// Samples of all items and channels: 256 MiB as 16-bit samples, 341 MiB as base64.
+/// Samples of all items and channels. What is finished takes 341 MiB as base64 of 16-bit samples; what is being made takes more, up to nine
+/// bytes a sample while it is encoded.
 pub const MAX_SAMPLES: usize = 128 << 20;
 
 /// What is left of the samples.

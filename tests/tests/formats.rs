@@ -1,0 +1,130 @@
+//! Every format, whole and streamed, decoded back by FFmpeg's libraries: label, bytes and length agree with what was asked for.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+
+use omni_tests::python::Python;
+use omni_tests::server::Server;
+use omni_tests::speech::{ask, request_with, speak_request};
+use omni_tests::wav::Wav;
+use serde_json::{Value, json};
+
+const TEXT: &str = "One more line. It ends with the name of a long river: Mississippi.";
+
+/// Name, content type, the bytes a file begins with, and the name FFmpeg has for the container.
+const FORMATS: [(&str, &str, &[u8], &str); 5] = [
+    ("wav", "audio/wav", b"RIFF", "wav"),
+    ("flac", "audio/flac", b"fLaC", "flac"),
+    ("mp3", "audio/mpeg", b"\xff", "mp3"),
+    ("opus", "audio/ogg", b"OggS", "ogg"),
+    ("aac", "audio/aac", b"\xff", "aac"),
+];
+
+/// Samples at 24 kHz mono, decoded by FFmpeg's libraries, which must find nothing to complain about.
+fn decoded(container: &str, bytes: &[u8]) -> Wav {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/python/decode.py");
+    let mut command = Python::ready().command();
+    command.args([script, container]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("Python starts");
+    let mut input = child.stdin.take().expect("its input is a pipe");
+    let bytes = bytes.to_vec();
+    // Written beside the reading, or both sides would wait for the other; a decoder that gives up early shows below.
+    let writer = thread::spawn(move || drop(input.write_all(&bytes)));
+    let output = child.wait_with_output().expect("the decoder ends");
+    writer.join().expect("the writer does not panic");
+    assert!(output.status.success() && output.stderr.is_empty(), "{container}: {}", String::from_utf8_lossy(&output.stderr));
+    Wav::from_pcm(&output.stdout, 24_000).expect("whole samples")
+}
+
+/// Loudness of each 20 ms.
+fn envelope(samples: &[i16]) -> Vec<f64> {
+    samples.chunks(480).map(|frame| frame.iter().map(|sample| f64::from(*sample).powi(2)).sum::<f64>().sqrt()).collect()
+}
+
+/// Correlation of two envelopes, at the best shift of up to five frames: codecs delay.
+fn likeness(left: &[i16], right: &[i16]) -> f64 {
+    let (left, right) = (envelope(left), envelope(right));
+    (0..=5).map(|shift| correlation(&left, &right[shift.min(right.len())..])).fold(0.0, f64::max)
+}
+
+fn correlation(left: &[f64], right: &[f64]) -> f64 {
+    let len = left.len().min(right.len());
+    let (left, right) = (&left[..len], &right[..len]);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / len as f64;
+    let (left_mean, right_mean) = (mean(left), mean(right));
+    let dot = |a: &[f64], a_mean: f64, b: &[f64], b_mean: f64| a.iter().zip(b).map(|(a, b)| (a - a_mean) * (b - b_mean)).sum::<f64>();
+    let norm = dot(left, left_mean, left, left_mean) * dot(right, right_mean, right, right_mean);
+    dot(left, left_mean, right, right_mean) / norm.sqrt()
+}
+
+fn request(more: Value) -> Value {
+    let mut request = request_with(TEXT, &json!({"seed": 3}));
+    let fields = more.as_object().expect("the table holds objects").clone();
+    request.as_object_mut().expect("a request is an object").extend(fields);
+    request
+}
+
+#[test]
+fn label_bytes_and_sound_agree_for_every_format() {
+    let server = Server::shared();
+    let plain = speak_request(server, &request(json!({})));
+    for (name, content_type, magic, container) in FORMATS {
+        for stream in [Value::Null, json!("audio")] {
+            let answer = ask(server, &request(json!({"response_format": name, "stream_format": stream})));
+            assert_eq!((answer.status, answer.header("content-type")), (200, Some(content_type)), "{name}: {}", answer.text());
+            let starts_right = answer.body.starts_with(magic) || (name == "mp3" && answer.body.starts_with(b"ID3"));
+            assert!(starts_right, "{name} begins with {:?}", &answer.body[..4]);
+            let sound = decoded(container, &answer.body);
+            let gap = (sound.seconds() - plain.seconds()).abs();
+            assert!(gap <= 0.1, "{name}, stream {stream}: {} s instead of {} s", sound.seconds(), plain.seconds());
+            let likeness = likeness(&plain.samples, &sound.samples);
+            assert!(likeness >= 0.99, "{name}, stream {stream}: envelopes agree to {likeness}");
+        }
+    }
+}
+
+#[test]
+fn lossless_formats_hold_the_very_samples() {
+    let server = Server::shared();
+    let plain = speak_request(server, &request(json!({})));
+    for stream in [Value::Null, json!("audio")] {
+        let flac = ask(server, &request(json!({"response_format": "flac", "stream_format": stream})));
+        assert!(decoded("flac", &flac.body).samples == plain.samples, "flac, stream {stream}, changed the samples");
+    }
+}
+
+#[test]
+fn events_carry_any_format_and_their_audio_joined_is_the_file() {
+    let server = Server::shared();
+    for (name, container) in [("mp3", "mp3"), ("opus", "ogg"), ("wav", "wav")] {
+        let answer = ask(server, &request(json!({"response_format": name, "stream_format": "sse"})));
+        assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
+        let events: Vec<Value> = answer.text().lines().filter_map(|line| line.strip_prefix("data: ")).map(event).collect();
+        let (last, deltas) = events.split_last().expect("there are events");
+        assert_eq!(last["type"], "speech.audio.done");
+        assert!(last["usage"]["total_tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
+        assert!(!deltas.is_empty() && deltas.iter().all(|delta| delta["type"] == "speech.audio.delta"));
+        let audio: Vec<u8> = deltas.iter().flat_map(|delta| from_base64(delta["audio"].as_str().expect("a delta has audio"))).collect();
+        let streamed = ask(server, &request(json!({"response_format": name, "stream_format": "audio"})));
+        assert!(audio == streamed.body, "{name}: the events do not join to the stream");
+        decoded(container, &audio);
+    }
+}
+
+fn event(line: &str) -> Value {
+    serde_json::from_str(line).expect("an event is JSON")
+}
+
+/// Decodes base64 with padding.
+fn from_base64(text: &str) -> Vec<u8> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let value = |letter: u8| ALPHABET.iter().position(|known| *known == letter).expect("the alphabet of base64") as u32;
+    let decode = |quad: &[u8]| -> Vec<u8> {
+        let data: Vec<u8> = quad.iter().copied().filter(|letter| *letter != b'=').collect();
+        let bits = data.iter().fold(0, |bits, letter| bits << 6 | value(*letter)) << (6 * (4 - data.len()));
+        bits.to_be_bytes()[1..data.len()].to_vec()
+    };
+    assert!(text.len().is_multiple_of(4), "base64 comes in fours");
+    text.as_bytes().chunks(4).flat_map(decode).collect()
+}

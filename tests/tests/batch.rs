@@ -98,7 +98,7 @@ fn an_item_is_the_same_request_alone() {
         ("markup kept", json!({"text_cleanup": false}), json!({"input": "a **b**"}), json!({"input": "a **b**", "text_cleanup": false})),
         ("streaming means nothing", json!({"stream": true}), json!({"stream_format": "sse", "stream": 5}), json!({})),
         ("unknown fields mean nothing", json!({"glow": 1}), json!({"warmth": [2]}), json!({})),
-        ("a rate", json!({"sample_rate": 8000}), json!({}), json!({"sample_rate": 8000})),
+        ("a rate", json!({"sample_rate": 8001}), json!({}), json!({"sample_rate": 8001})),
         ("nothing to speak", json!({}), json!({"input": "…"}), json!({"input": "…"})),
         ("an empty text", json!({}), json!({"input": ""}), json!({"input": ""})),
         ("a voice that nobody has", json!({"voice": "nobody"}), json!({}), json!({"voice": "nobody"})),

@@ -128,3 +128,19 @@ fn from_base64(text: &str) -> Vec<u8> {
     assert!(text.len().is_multiple_of(4), "base64 comes in fours");
     text.as_bytes().chunks(4).flat_map(decode).collect()
 }
+
+#[test]
+fn any_rate_and_any_speed_may_be_asked_for_whole_and_streamed() {
+    let server = Server::shared();
+    let plain = speak_request(server, &request(json!({})));
+    for rate in [8_000, 16_000, 22_050, 24_000, 44_100, 48_000] {
+        let whole = ask(server, &request(json!({"sample_rate": rate, "response_format": "pcm"})));
+        assert_eq!(whole.header("x-sample-rate"), Some(rate.to_string().as_str()));
+        let expected = (plain.samples.len() as f64 * f64::from(rate) / 24_000.0).ceil() as usize * 2;
+        assert_eq!(whole.body.len(), expected, "{rate} Hz");
+        let streamed = ask(server, &request(json!({"sample_rate": rate, "response_format": "pcm", "stream_format": "audio"})));
+        assert!(streamed.body == whole.body, "{rate} Hz: stream and file differ");
+    }
+    let refused = ask(server, &request(json!({"sample_rate": 11_025})));
+    assert!(refused.status == 400 && refused.text().contains("supported rates: 8000, 16000"), "{}", refused.text());
+}

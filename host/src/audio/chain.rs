@@ -16,6 +16,13 @@ pub struct Wanted {
     pub sample_rate_hz: Option<u32>,
 }
 
+impl Wanted {
+    /// Whether getting there is so cheap that it may be done between two awaits.
+    pub fn is_plain(self) -> bool {
+        self.format.is_plain() && self.speed == 1.0 && self.sample_rate_hz.is_none()
+    }
+}
+
 /// A failure on the way.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChainError {
@@ -142,7 +149,7 @@ mod tests {
     #[test]
     fn every_wish_can_be_had_with_every_other() {
         let samples: Vec<f32> = (0..5_000_u16).map(|at| (f32::from(at) * 0.05).sin() * 0.5).collect();
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             for speed in [0.25, 1.0, 1.7, 4.0] {
                 for sample_rate_hz in resample::RATES_HZ.map(Some).into_iter().chain([None]) {
                     let wanted = Wanted { format, speed, sample_rate_hz };

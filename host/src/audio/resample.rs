@@ -1,7 +1,8 @@
 //! From one sample rate to another, piece by piece: a polyphase filter with a Kaiser window.
 //!
-//! The rates are reduced to `up / down`. The filter has `20 * max(up, down) + 1` taps at the rate between both, cuts at the lower of the two
-//! Nyquist frequencies and is centred, so the output begins where the input begins. What comes out does not depend on how the input was cut.
+//! The rates are reduced to `up / down`. The filter has `20 * max(up, down) + 1` taps at the rate between both, cuts at the lower of both
+//! Nyquist frequencies and is centred, so the output begins where the input begins. What comes out does not depend on how the input was
+//! cut.
 
 use std::f64::consts::PI;
 

@@ -1,8 +1,8 @@
 //! Faster or slower speech at the same pitch, piece by piece: waveform-similarity overlap-add.
 //!
 //! The output is made of blocks of one length. Each block begins with a cross-fade from how the block before would have gone on to a place
-//! in the input near the one that the speed asks for: the place, within a search range, whose waveform is most like that continuation. Where
-//! the best place is the continuation itself, the input is copied. No place is taken relative to the one before, so nothing drifts.
+//! in the input near the one that the speed asks for: the place, within a search range, whose waveform is most like that continuation.
+//! Where the best place is the continuation itself, the input is copied. No place is taken relative to the one before, so nothing drifts.
 
 use std::f32::consts::PI;
 
@@ -42,9 +42,11 @@ pub fn output_len(len: u64, speed: f64) -> u64 {
 pub struct Stretch {
     speed: f64,
     channels: usize,
-    /// All in frames, which are one sample of each channel.
+    /// Output in a block, in frames: one sample of each channel.
     block: usize,
+    /// Frames that the search goes to either side.
     reach: usize,
+    /// The weight of the new place along the cross-fade.
     fade: Vec<f32>,
     input: Vec<f32>,
     /// Frames that were dropped before those in `input`.
@@ -295,7 +297,11 @@ mod tests {
         }
 
         #[test]
-        fn no_samples_are_too_strange(samples in prop::collection::vec(any::<f32>(), 0..2_000), speed in 0.25_f64..=4.0, channels in 1_u16..=2) {
+        fn no_samples_are_too_strange(
+            samples in prop::collection::vec(any::<f32>(), 0..2_000),
+            speed in 0.25_f64..=4.0,
+            channels in 1_u16..=2,
+        ) {
             let out = in_pieces(&samples, channels, speed, &[13]);
             prop_assert_eq!(out.len() as u64, output_len(samples.len() as u64 / u64::from(channels), speed) * u64::from(channels));
         }

@@ -127,7 +127,7 @@ async fn speak(plugins: Vec<PluginSpec>, form: SpeechForm) -> Result<Clip, Failu
     }
     let accepted = accept(&engine, form).map_err(|error| refused(&error))?;
     let stream = accepted.served.speak(accepted.request, accepted.voice).await.map_err(|error| Failure(error.to_string()))?;
-    collect(stream, accepted.format).await.map_err(|error| refused(&error))
+    collect(stream, accepted.wanted).await.map_err(|error| refused(&error))
 }
 
 fn refused(error: &ApiError) -> Failure {

@@ -86,3 +86,16 @@ fn the_card_of_a_model_names_its_plugin() {
     assert_eq!(card["request_schema"]["properties"]["pitch_hz"]["maximum"], 4000.0);
     assert_eq!(http::get(&server().url("/v1/models/nobody")).status, 404);
 }
+
+#[test]
+fn a_speed_that_a_family_lacks_is_made_by_the_host() {
+    let server = Server::start_with(&plugins(&[plugin("hostile")]));
+    let length = |more: serde_json::Value| {
+        let sound = sound_of(&server, "hostile", "Be good.", &more);
+        assert!(frequency_hz(&sound) > 0.0);
+        sound.samples.len()
+    };
+    let plain = length(json!({}));
+    assert_eq!(length(json!({"speed": 2})), plain / 2);
+    assert_eq!(length(json!({"speed": 0.5, "stream_format": "audio"})), plain * 2);
+}

@@ -161,8 +161,8 @@ impl Encoder {
         self.codec.header(out)
     }
 
-    /// Takes whole frames and appends the bytes that are complete, which may be none. What is no number counts as silence, and what is beyond
-    /// full scale as full scale.
+    /// Takes whole frames and appends the bytes that are complete, which may be none. What is no number counts as silence, and what is
+    /// beyond full scale as full scale.
     pub fn push(&mut self, samples: &[f32], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         if !samples.len().is_multiple_of(self.channels) {
             return Err(EncodeError::Ragged { samples: samples.len(), channels: self.channels });
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn shapes_that_make_no_sense_are_refused() {
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             for (sample_rate_hz, channels) in [(0, 1), (999, 1), (384_001, 1), (u32::MAX, 2), (24_000, 0), (24_000, 3), (24_000, u16::MAX)]
             {
                 let refused = open(format, shape(sample_rate_hz, channels), Length::Open).err();
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_model_rate_fits_every_format() {
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             for (rate_hz, channels) in
                 [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000].into_iter().zip([1, 2].into_iter().cycle())
             {
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_clip_without_samples_is_a_header_in_wav_and_nothing_elsewhere() {
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             let wanted = if format == Format::Wav { 44 } else { 0 };
             assert_eq!(whole(format, shape(24_000, 1), &[]).map(|bytes| bytes.len()), Ok(wanted), "{format:?}");
         }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_header_can_be_had_apart_and_comes_once() {
         let samples = speech(5_000, shape(24_000, 1));
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             let mut encoder = open(format, shape(24_000, 1), Length::Open).expect("the shape fits");
             let mut bytes = Vec::new();
             encoder.header(&mut bytes).expect("there is a header");
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_header_without_samples_is_still_a_stream_that_ends() {
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             let mut encoder = open(format, shape(24_000, 1), Length::Open).expect("the shape fits");
             let mut bytes = Vec::new();
             encoder.header(&mut bytes).expect("there is a header");

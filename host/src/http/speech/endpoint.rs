@@ -54,8 +54,8 @@ async fn speak(app: &App, accepted: Accepted, mut record: Record) -> Result<Resp
     };
     match begun {
         Ok(Begun::Whole(response)) => Ok(response),
-        Ok(Begun::Stream(pieces)) if accepted.delivery == Delivery::Raw => Ok(raw::answer(pieces, accepted.format, record)),
-        Ok(Begun::Stream(pieces)) => Ok(sse::answer(pieces, accepted.format, record)),
+        Ok(Begun::Stream(pieces)) if accepted.delivery == Delivery::Raw => Ok(raw::answer(pieces, accepted.wanted.format, record)),
+        Ok(Begun::Stream(pieces)) => Ok(sse::answer(pieces, accepted.wanted.format, record)),
         Err(error) => {
             record.failed(error.message());
             Err(error)
@@ -73,7 +73,7 @@ async fn begin(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Be
     let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone()).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
-        Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.format, record).await?)),
-        Delivery::Raw | Delivery::Events => Ok(Begun::Stream(Pieces::begin(stream, accepted.format, app.closing(), record).await?)),
+        Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.wanted, record).await?)),
+        Delivery::Raw | Delivery::Events => Ok(Begun::Stream(Pieces::begin(stream, accepted.wanted, app.closing(), record).await?)),
     }
 }

@@ -223,8 +223,8 @@ mod tests {
         for (field, wrong, text) in [
             ("input", json!(null), "valid string"),
             ("input", json!(5), "valid string"),
-            ("response_format", json!(null), "'wav' or 'pcm'"),
-            ("response_format", json!("WAV"), "'wav' or 'pcm'"),
+            ("response_format", json!(null), "'wav', 'pcm', 'flac'"),
+            ("response_format", json!("WAV"), "'wav', 'pcm', 'flac'"),
             ("response_format", json!("mp3"), "'mp3' is not available"),
             ("stream", json!(null), "valid boolean"),
             ("stream", json!("maybe"), "unable to interpret input"),

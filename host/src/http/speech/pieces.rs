@@ -7,17 +7,18 @@ use tokio::sync::watch;
 
 use super::record::Record;
 use super::whole::off_the_edge;
-use crate::audio::Format;
-use crate::audio::encode::{self, Encoder, Length, Shape};
+use crate::audio::chain::{Chain, ChainError, Wanted};
+use crate::audio::encode::{Length, Shape};
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
 
 /// Encoded pieces: what comes before the samples alone, then samples. Of WAV and PCM each piece holds whole samples of all channels.
 pub struct Pieces {
     stream: SpeechStream,
-    format: Format,
+    head: SpeechHead,
+    wanted: Wanted,
     /// Absent once the stream has ended.
-    encoder: Option<Encoder>,
+    chain: Option<Box<Chain>>,
     ready: VecDeque<Bytes>,
     closing: watch::Receiver<bool>,
 }
@@ -26,18 +27,19 @@ impl Pieces {
     /// Waits for the first audio, so that an error before it keeps its status.
     pub async fn begin(
         mut stream: SpeechStream,
-        format: Format,
+        wanted: Wanted,
         closing: watch::Receiver<bool>,
         record: &mut Record,
     ) -> Result<Self, ApiError> {
         let first = first_audio(&mut stream).await?;
         record.made(first.len());
         let shape = Shape { sample_rate_hz: stream.head.sample_rate_hz, channels: stream.head.channels };
-        let failed = |error: encode::EncodeError| ApiError::failed(error.to_string());
-        let mut encoder = encode::open(format, shape, Length::Open).map_err(failed)?;
+        let failed = |error: ChainError| ApiError::failed(error.to_string());
+        let mut chain = Chain::open(wanted, shape, Length::Open).map_err(failed)?;
         let mut header = Vec::new();
-        encoder.header(&mut header).map_err(failed)?;
-        let mut pieces = Self { stream, format, encoder: Some(encoder), ready: VecDeque::new(), closing };
+        chain.header(&mut header).map_err(failed)?;
+        let head = SpeechHead { sample_rate_hz: chain.shape().sample_rate_hz, ..stream.head.clone() };
+        let mut pieces = Self { stream, head, wanted, chain: Some(Box::new(chain)), ready: VecDeque::new(), closing };
         pieces.keep(header);
         let encoded = pieces.encode(first).await?;
         pieces.keep(encoded);
@@ -46,7 +48,7 @@ impl Pieces {
 
     /// What was known before the first sample.
     pub fn head(&self) -> &SpeechHead {
-        &self.stream.head
+        &self.head
     }
 
     /// How it ended, after the end.
@@ -76,7 +78,7 @@ impl Pieces {
 
     /// Encodes the next audio, or the end. `false` when nothing is left.
     async fn advance(&mut self, record: &mut Record) -> Result<bool, ApiError> {
-        if self.encoder.is_none() {
+        if self.chain.is_none() {
             return Ok(false);
         }
         let encoded = match self.next_audio().await {
@@ -99,26 +101,26 @@ impl Pieces {
     }
 
     async fn encode(&mut self, samples: Vec<f32>) -> Result<Vec<u8>, ApiError> {
-        let Some(mut encoder) = self.encoder.take() else { return Ok(Vec::new()) };
+        let Some(mut chain) = self.chain.take() else { return Ok(Vec::new()) };
         let work = move || {
             let mut bytes = Vec::new();
-            encoder.push(&samples, &mut bytes)?;
-            Ok((encoder, bytes))
+            chain.push(&samples, &mut bytes)?;
+            Ok((chain, bytes))
         };
-        let (encoder, bytes) = off_the_edge(self.format, work).await?;
-        self.encoder = Some(encoder);
+        let (chain, bytes) = off_the_edge(self.wanted, work).await?;
+        self.chain = Some(chain);
         Ok(bytes)
     }
 
     /// What the encoder still holds.
     async fn close(&mut self) -> Result<Vec<u8>, ApiError> {
-        let Some(encoder) = self.encoder.take() else { return Ok(Vec::new()) };
+        let Some(chain) = self.chain.take() else { return Ok(Vec::new()) };
         let work = move || {
             let mut bytes = Vec::new();
-            encoder.finish(&mut bytes)?;
+            chain.finish(&mut bytes)?;
             Ok(bytes)
         };
-        off_the_edge(self.format, work).await
+        off_the_edge(self.wanted, work).await
     }
 
     async fn next_audio(&mut self) -> Option<Result<Vec<f32>, ApiError>> {

@@ -35,7 +35,7 @@ impl Record {
             span: Span::current(),
             model: accepted.served.id.clone(),
             voice: accepted.voice.name.clone(),
-            format: accepted.format.name(),
+            format: accepted.wanted.format.name(),
             delivery: accepted.delivery.name(),
             chars: accepted.request.input.chars().count(),
             seed: accepted.request.seed,

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::form::{Delivery, SpeechForm};
 use super::{text, voice};
-use crate::audio::Format;
+use crate::audio::chain::Wanted;
+use crate::audio::resample::RATES_HZ;
 use crate::engine::{Engine, Served};
 use crate::http::error::ApiError;
 use crate::http::validation::{Fault, Faults};
@@ -24,37 +25,32 @@ pub struct Accepted {
     pub request: SpeechRequest,
     /// The voice it speaks with.
     pub voice: Voice,
-    /// The format of the audio.
-    pub format: Format,
+    /// The form of the audio: its format, its rate, and its speed where the model has only its own.
+    pub wanted: Wanted,
     /// How the audio is delivered.
     pub delivery: Delivery,
 }
 
 /// Finds the model of a request and checks the request against it.
 pub fn accept(engine: &Engine, form: SpeechForm) -> Result<Accepted, ApiError> {
-    check_rate(&form)?;
+    check_rate(form.sample_rate)?;
     let served = engine.find(form.model.as_deref())?;
     accept_by(served, form)
 }
 
 /// Checks a request against the model that was found for it.
 pub fn accept_by(served: Arc<Served>, form: SpeechForm) -> Result<Accepted, ApiError> {
-    check_rate(&form)?;
+    let sample_rate_hz = check_rate(form.sample_rate)?.filter(|rate| *rate != served.model.sample_rate_hz);
     check_timestamps(&form)?;
-    check_speed(&served, form.speed)?;
     check_reference(&served, &form.fields)?;
     let input = text::prepare(&form.input, served.info.text, form.text_cleanup)?;
     let voice = voice::resolve(&served, form.voice.as_deref())?;
     let fields = family_fields(&served.schema, form.fields)?;
-    let request = SpeechRequest { input, seed: seed(form.seed), speed: form.speed as f32, fields };
-    Ok(Accepted { served, request, voice, format: form.format, delivery: form.delivery })
-}
-
-fn check_rate(form: &SpeechForm) -> Result<(), ApiError> {
-    match form.sample_rate {
-        None => Ok(()),
-        Some(_) => Err(ApiError::invalid("sample_rate", "sample_rate is not supported by the current TTS model")),
-    }
+    // Where the model cannot speak faster itself, its audio is stretched afterwards.
+    let (native, speed) = if served.info.abilities.native_speed { (form.speed, 1.0) } else { (1.0, form.speed) };
+    let request = SpeechRequest { input, seed: seed(form.seed), speed: native as f32, fields };
+    let wanted = Wanted { format: form.format, speed, sample_rate_hz };
+    Ok(Accepted { served, request, voice, wanted, delivery: form.delivery })
 }
 
 fn check_timestamps(form: &SpeechForm) -> Result<(), ApiError> {
@@ -71,12 +67,18 @@ fn check_timestamps(form: &SpeechForm) -> Result<(), ApiError> {
     Err(ApiError::invalid("word_timestamps", message))
 }
 
-fn check_speed(model: &Served, speed: f64) -> Result<(), ApiError> {
-    if speed == 1.0 || model.info.abilities.native_speed {
-        return Ok(());
+/// Refuses a rate to which no audio is brought.
+fn check_rate(rate: Option<i64>) -> Result<Option<u32>, ApiError> {
+    let Some(rate) = rate else { return Ok(None) };
+    match RATES_HZ.into_iter().find(|known| i64::from(*known) == rate) {
+        Some(known) => Ok(Some(known)),
+        None => {
+            let rates: Vec<String> = RATES_HZ.iter().map(u32::to_string).collect();
+            let supported = rates.join(", ");
+            let message = format!("sample_rate={rate} is not supported by the current TTS model; supported rates: {supported}");
+            Err(ApiError::invalid("sample_rate", message))
+        }
     }
-    let message = format!("speed={speed} is not supported by model '{}', which speaks at its own rate only; use speed=1.0", model.id);
-    Err(ApiError::invalid("speed", message))
 }
 
 fn check_reference(model: &Served, fields: &Map<String, Value>) -> Result<(), ApiError> {

@@ -7,8 +7,8 @@ use omni_plugin_api::FinishReason;
 use super::headers;
 use super::pieces::{first_audio, next_audio};
 use super::record::Record;
-use crate::audio::Format;
-use crate::audio::encode::{self, EncodeError, Shape};
+use crate::audio::chain::{self, ChainError, Wanted};
+use crate::audio::encode::Shape;
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
 
@@ -25,14 +25,14 @@ pub struct Clip {
 }
 
 /// Waits for all of a stream and makes a file of it.
-pub async fn collect(stream: SpeechStream, format: Format) -> Result<Clip, ApiError> {
-    collect_while(stream, format, |_| Ok(())).await
+pub async fn collect(stream: SpeechStream, wanted: Wanted) -> Result<Clip, ApiError> {
+    collect_while(stream, wanted, |_| Ok(())).await
 }
 
 /// The same for as long as `may_grow` takes the number of each piece's samples.
 pub async fn collect_while(
     mut stream: SpeechStream,
-    format: Format,
+    wanted: Wanted,
     mut may_grow: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Clip, ApiError> {
     let mut clip = Vec::new();
@@ -42,22 +42,23 @@ pub async fn collect_while(
         clip.extend_from_slice(&piece);
         audio = next_audio(&mut stream).await.transpose()?;
     }
-    let (head, samples) = (stream.head.clone(), clip.len());
+    let (mut head, samples) = (stream.head.clone(), clip.len());
     let finish = stream.finish().unwrap_or(Finish { reason: FinishReason::Stop, generated: 0 });
     // The place in the model is free for the next request while this one is encoded.
     drop(stream);
     let shape = Shape { sample_rate_hz: head.sample_rate_hz, channels: head.channels };
-    let bytes = off_the_edge(format, move || encode::whole(format, shape, &clip)).await?;
+    let bytes = off_the_edge(wanted, move || chain::whole(wanted, shape, &clip)).await?;
+    head.sample_rate_hz = wanted.sample_rate_hz.unwrap_or(head.sample_rate_hz);
     Ok(Clip { head, finish, samples, bytes })
 }
 
-/// Runs an encoder: between two awaits if it is cheap, else on a thread that may block.
+/// Runs a step towards the format: between two awaits if it is cheap, else on a thread that may block.
 pub(super) async fn off_the_edge<T: Send + 'static>(
-    format: Format,
-    work: impl FnOnce() -> Result<T, EncodeError> + Send + 'static,
+    wanted: Wanted,
+    work: impl FnOnce() -> Result<T, ChainError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let failed = |reason: String| ApiError::failed(reason);
-    if format.is_plain() {
+    if wanted.is_plain() {
         return work().map_err(|error| failed(error.to_string()));
     }
     let done = tokio::task::spawn_blocking(work).await.map_err(|error| failed(format!("the encoder was lost: {error}")))?;
@@ -65,12 +66,12 @@ pub(super) async fn off_the_edge<T: Send + 'static>(
 }
 
 /// The answer.
-pub async fn answer(stream: SpeechStream, format: Format, record: &mut Record) -> Result<Response, ApiError> {
-    let clip = collect(stream, format).await?;
+pub async fn answer(stream: SpeechStream, wanted: Wanted, record: &mut Record) -> Result<Response, ApiError> {
+    let clip = collect(stream, wanted).await?;
     record.made(clip.samples);
     record.done();
     let mut response = Response::new(Body::from(clip.bytes));
-    headers::add_common(&mut response, &clip.head, format.content_type());
+    headers::add_common(&mut response, &clip.head, wanted.format.content_type());
     headers::add_usage(response.headers_mut(), clip.head.usage, clip.finish);
     Ok(response)
 }

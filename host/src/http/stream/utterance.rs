@@ -117,7 +117,7 @@ async fn first_audio(app: &App, accepted: &Accepted, record: &mut Record) -> Res
     let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone()).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
-        Delivery::Whole => Ok(First::Whole(collect(stream, accepted.format).await?)),
-        Delivery::Raw | Delivery::Events => Ok(First::Stream(Pieces::begin(stream, accepted.format, app.closing(), record).await?)),
+        Delivery::Whole => Ok(First::Whole(collect(stream, accepted.wanted).await?)),
+        Delivery::Raw | Delivery::Events => Ok(First::Stream(Pieces::begin(stream, accepted.wanted, app.closing(), record).await?)),
     }
 }

@@ -1,8 +1,8 @@
 //! The answer: `{"id", "results": [...], "total", "succeeded", "failed", "usage"}`, results in the order of the items.
 //!
-//! A result is `{"index", "status": "success", "audio_data", "media_type", "response_format", "sample_rate", "finish_reason", "usage"}`, with
-//! `warnings` where not all of the text was spoken, or `{"index", "status": "error", "error", "error_details"}`, where `error` is the sentence
-//! and `error_details` is the `error` of the envelope that the same request gets alone.
+//! A result is `{"index", "status": "success", "audio_data", "media_type", "response_format", "sample_rate", "finish_reason", "usage"}`,
+//! with `warnings` where not all of the text was spoken, or `{"index", "status": "error", "error", "error_details"}`, where `error` is the
+//! sentence and `error_details` is the `error` of the envelope that the same request gets alone.
 
 use std::convert::Infallible;
 

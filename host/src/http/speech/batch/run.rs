@@ -109,7 +109,7 @@ fn lane<'a>(work: &'a Work<'a>, queue: &'a Queue, place: Option<Arc<Place>>) -> 
 async fn speak_item(work: &Work<'_>, queue: &Queue, item: Map<String, Value>, place: Arc<Place>) -> Result<(Clip, Format), ApiError> {
     let form = SpeechForm::read(merge(&work.defaults, item))?;
     let accepted = accept_by(Arc::clone(&queue.served), form)?;
-    let (format, mut record, mut share) = (accepted.format, Record::new(&accepted), work.budget.share());
+    let (format, mut record, mut share) = (accepted.wanted.format, Record::new(&accepted), work.budget.share());
     let mut closing = work.app.closing();
     let outcome = tokio::select! {
         biased;
@@ -133,5 +133,5 @@ async fn speak_item(work: &Work<'_>, queue: &Queue, item: Map<String, Value>, pl
 async fn make(accepted: Accepted, place: Arc<Place>, record: &Record, share: &mut Share<'_>) -> Result<Clip, ApiError> {
     let stream = accepted.served.speak_at(place, accepted.request, accepted.voice).await?;
     record.warned(&stream.head.warnings);
-    collect_while(stream, accepted.format, |samples| share.take(samples)).await
+    collect_while(stream, accepted.wanted, |samples| share.take(samples)).await
 }

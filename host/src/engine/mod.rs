@@ -1,7 +1,7 @@
 //! The engine: models, the threads of their stages, admission, and the streams of audio that come out.
 //!
-//! A request takes a place ([`admission`]), is prepared by its model off the async threads ([`served`]), becomes a [`job`], and then
-//! belongs to the stage threads ([`stage`]). One thread owns one stage replica; between two stages data goes straight from thread to
+//! A request takes a place (`admission`), is prepared by its model off the async threads (`served`), becomes a `job`, and then
+//! belongs to the stage threads (`stage`). One thread owns one stage replica; between two stages data goes straight from thread to
 //! thread, bounded by credits, and from the last one to the caller through a bounded ring. Nothing polls: a thread that can do nothing
 //! sleeps in its command queue, and whoever frees room wakes it.
 

@@ -17,8 +17,8 @@ fn twenty_sentences_are_recognised_word_for_word() {
     assert!(errors.rate() <= MOST_ERRORS, "{} of {} words wrong:\n{shown}", errors.wrong, errors.of);
 }
 
-/// Without this the gate could be passing for another reason than the speech. A control on phonemes, one step nearer to the model,
-/// lives with the voice in `plugins/hibari`.
+/// Without this the gate could be passing for another reason than the speech. `phoneme_control` does the same one step nearer to the
+/// model.
 #[test]
 fn the_same_sentences_with_their_letters_out_of_order_are_not_recognised() {
     let (errors, shown) = recognise(&SENTENCES[..8], out_of_order);

@@ -74,8 +74,8 @@ pub fn run(args: &CheckArgs, stage_flags: &[StageFlag]) -> Outcome {
 
 impl CheckArgs {
     fn machine(&self) -> Machine {
-        let is_known = self.no_accelerator || !self.device_memory.is_empty();
-        Machine { accelerators: is_known.then(|| self.device_memory.clone()) }
+        let is_described = self.no_accelerator || !self.device_memory.is_empty();
+        if is_described { Machine { accelerators: Some(self.device_memory.clone()) } } else { Machine::here() }
     }
 
     /// The families that are meant: of several the one of the checkpoint, if there is one.

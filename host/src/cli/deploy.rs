@@ -20,7 +20,7 @@ impl Deploy {
     pub fn new(args: ConfigArgs, stage_flags: Vec<StageFlag>) -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         let variables = std::env::vars_os().filter_map(text).collect();
-        Self { args, stage_flags, variables, machine: Machine::default() }
+        Self { args, stage_flags, variables, machine: Machine::here() }
     }
 
     /// The plan of each family, checked against each other and the machine.

@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub struct SayArgs {
     /// The text; - reads it from standard input
     text: String,
-    /// File to save to, .wav, or .pcm for bare 16-bit samples; - writes WAV to standard output. Without it the text is played
+    /// File to save to; the end of its name is the format: .wav .flac .mp3 .opus .aac, or .pcm for bare 16-bit samples. - writes WAV to standard output. Without it the text is played
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The voice

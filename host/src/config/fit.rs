@@ -5,6 +5,7 @@
 //! not known counts as nothing and is shown as unknown.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use omni_plugin_api::Device;
 use serde::Serialize;
@@ -32,6 +33,15 @@ pub struct DeviceMemory {
 pub struct Machine {
     /// Its accelerators; none when they are not known, empty when there are none.
     pub accelerators: Option<Vec<DeviceMemory>>,
+}
+
+impl Machine {
+    /// What this machine shows without a driver library being loaded: one without NVIDIA's kernel driver has no accelerator; of one with it
+    /// neither number nor memory is known.
+    pub fn here() -> Self {
+        let has_driver = ["/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"].iter().any(|path| Path::new(path).exists());
+        Self { accelerators: (!has_driver).then(Vec::new) }
+    }
 }
 
 /// What a replica of a stage needs, as far as it is known before the load; 0 is unknown.

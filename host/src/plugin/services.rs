@@ -34,11 +34,13 @@ impl HostServices for ModelServices {
         if suppressed > 0 {
             tracing::warn!(model, suppressed, "the plugin logs too much; lines were left out");
         }
+        let fields = fields.as_object().filter(|fields| !fields.is_empty()).map(|fields| Value::from(fields.clone()).to_string());
+        let fields = fields.as_deref();
         match level {
-            Level::Error => tracing::error!(model, %fields, "{message}"),
-            Level::Warn => tracing::warn!(model, %fields, "{message}"),
-            Level::Info => tracing::info!(model, %fields, "{message}"),
-            Level::Debug => tracing::debug!(model, %fields, "{message}"),
+            Level::Error => tracing::error!(model, fields, "{message}"),
+            Level::Warn => tracing::warn!(model, fields, "{message}"),
+            Level::Info => tracing::info!(model, fields, "{message}"),
+            Level::Debug => tracing::debug!(model, fields, "{message}"),
         }
     }
 

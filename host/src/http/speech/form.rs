@@ -225,7 +225,7 @@ mod tests {
             ("input", json!(5), "valid string"),
             ("response_format", json!(null), "'wav', 'pcm', 'flac'"),
             ("response_format", json!("WAV"), "'wav', 'pcm', 'flac'"),
-            ("response_format", json!("mp3"), "'mp3' is not available"),
+            ("response_format", json!("ogg"), "'wav', 'pcm', 'flac'"),
             ("stream", json!(null), "valid boolean"),
             ("stream", json!("maybe"), "unable to interpret input"),
             ("word_timestamps", json!(null), "valid boolean"),

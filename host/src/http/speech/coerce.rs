@@ -93,7 +93,8 @@ fn whole_number(number: &Number) -> Result<i128, Fault> {
         return Ok(whole);
     }
     match number.as_f64() {
-        // Numbers past the range become its ends, which every bound refuses.
+        // A number that is none of the 64-bit integers came as a float, which rounds: just past the ends it would become one of them.
+        Some(float) if float.fract() == 0.0 && float <= i64::MIN as f64 => Ok(i128::from(i64::MIN) - 1),
         Some(float) if float.fract() == 0.0 => Ok(float as i128),
         _ => Err(Fault::new("int_from_float", "Input should be a valid integer, got a number with a fractional part")),
     }
@@ -109,7 +110,8 @@ fn whole_text(text: &str) -> Result<i128, Fault> {
     digits.replace('_', "").parse().map_err(|_| fault())
 }
 
-fn real(value: &Value) -> Result<f64, Fault> {
+/// Any number, infinite ones and NaN among them.
+pub fn real(value: &Value) -> Result<f64, Fault> {
     match value {
         Value::Bool(flag) => Ok(f64::from(u8::from(*flag))),
         Value::Number(number) => number.as_f64().ok_or_else(|| Fault::new("float_type", "Input should be a valid number")),

@@ -90,7 +90,7 @@ fn embedding(value: &Value) -> Result<Value, Fault> {
 
 fn vector(numbers: &[Value]) -> Result<Value, Fault> {
     let numbers = numbers.iter().map(|number| {
-        let number = coerce::float(number, f64::NEG_INFINITY, f64::INFINITY)?;
+        let number = coerce::real(number)?;
         if number.is_finite() { Ok(json!(number)) } else { Err(Fault::rule("'speaker_embedding' values must be finite (no NaN or Inf)")) }
     });
     Ok(Value::Array(numbers.collect::<Result<_, _>>()?))

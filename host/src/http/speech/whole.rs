@@ -7,8 +7,9 @@ use omni_plugin_api::FinishReason;
 use super::headers;
 use super::pieces::{first_audio, next_audio};
 use super::record::Record;
-use crate::audio::chain::{self, ChainError, Wanted};
-use crate::audio::encode::Shape;
+use crate::audio::chain::{self, Chain, ChainError, Wanted};
+use crate::audio::encode::{EncodeError, Length, Shape};
+use crate::audio::{Format, wav};
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
 
@@ -35,21 +36,64 @@ pub async fn collect_while(
     wanted: Wanted,
     mut may_grow: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Clip, ApiError> {
-    let mut clip = Vec::new();
+    let shape = Shape { sample_rate_hz: stream.head.sample_rate_hz, channels: stream.head.channels };
+    let mut gathered = Gathered::new(wanted, shape)?;
+    let mut samples = 0;
     let mut audio = Some(first_audio(&mut stream).await?);
     while let Some(piece) = audio {
         may_grow(piece.len())?;
-        clip.extend_from_slice(&piece);
+        samples += piece.len();
+        gathered.take(&piece)?;
         audio = next_audio(&mut stream).await.transpose()?;
     }
-    let (mut head, samples) = (stream.head.clone(), clip.len());
+    let mut head = stream.head.clone();
     let finish = stream.finish().unwrap_or(Finish { reason: FinishReason::Stop, generated: 0 });
     // The place in the model is free for the next request while this one is encoded.
     drop(stream);
-    let shape = Shape { sample_rate_hz: head.sample_rate_hz, channels: head.channels };
-    let bytes = off_the_edge(wanted, move || chain::whole(wanted, shape, &clip)).await?;
+    let bytes = off_the_edge(wanted, move || gathered.file()).await?;
     head.sample_rate_hz = wanted.sample_rate_hz.unwrap_or(head.sample_rate_hz);
     Ok(Clip { head, finish, samples, bytes })
+}
+
+/// A clip while it grows: as bytes where they are made in passing, which halves the memory, else as samples until its length is known.
+enum Gathered {
+    Bytes { chain: Box<Chain>, bytes: Vec<u8>, format: Format, shape: Shape },
+    Samples { wanted: Wanted, shape: Shape, samples: Vec<f32> },
+}
+
+impl Gathered {
+    fn new(wanted: Wanted, shape: Shape) -> Result<Self, ApiError> {
+        if !wanted.is_plain() {
+            return Ok(Self::Samples { wanted, shape, samples: Vec::new() });
+        }
+        let chain = Chain::open(wanted, shape, Length::Open).map_err(|error| ApiError::failed(error.to_string()))?;
+        Ok(Self::Bytes { chain: Box::new(chain), bytes: Vec::new(), format: wanted.format, shape })
+    }
+
+    fn take(&mut self, piece: &[f32]) -> Result<(), ApiError> {
+        match self {
+            Self::Samples { samples, .. } => samples.extend_from_slice(piece),
+            Self::Bytes { chain, bytes, .. } => chain.push(piece, bytes).map_err(|error| ApiError::failed(error.to_string()))?,
+        }
+        Ok(())
+    }
+
+    /// The file, with true sizes.
+    fn file(self) -> Result<Vec<u8>, ChainError> {
+        match self {
+            Self::Samples { wanted, shape, samples } => chain::whole(wanted, shape, &samples),
+            Self::Bytes { chain, mut bytes, format, shape } => {
+                chain.finish(&mut bytes)?;
+                if format == Format::Wav {
+                    let len = bytes.len().saturating_sub(wav::HEADER_BYTES);
+                    let header = wav::file_header(shape.sample_rate_hz, shape.channels, len);
+                    let header = header.ok_or(ChainError::Encode(EncodeError::TooLong("wav")))?;
+                    bytes[..wav::HEADER_BYTES].copy_from_slice(&header);
+                }
+                Ok(bytes)
+            }
+        }
+    }
 }
 
 /// Runs a step towards the format: between two awaits if it is cheap, else on a thread that may block.

@@ -1,0 +1,1 @@
+//! Burn modules that model families share.

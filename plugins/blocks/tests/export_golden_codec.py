@@ -4,7 +4,7 @@
     python3 -m venv venv && venv/bin/pip install torch==2.8.0 torchaudio==2.8.0 transformers==4.57.3 accelerate==1.12.0 \\
         librosa==0.11.0 soundfile==0.14.0 einops==0.8.2 onnxruntime==1.32.0 sox==1.4.1 safetensors==0.8.0
     venv/bin/pip install --no-deps qwen-tts==0.1.1
-    venv/bin/python plugins/blocks/tests/export_golden.py
+    venv/bin/python plugins/blocks/tests/export_golden_codec.py
 
 The package is built at tiny configs in f32 on the CPU with eager attention. See golden/README.md for names and shapes.
 """

@@ -2,7 +2,7 @@
 //!
 //! [`http`] and [`cli`] are the faces, [`engine`] admits and schedules, [`plugin`] finds and loads families, [`config`]
 //! reads deploy files, [`schema`] checks a
-//! request against its family, [`audio`] writes the formats, [`text`] cleans what is to be spoken, [`observe`] tells people what goes on.
+//! request against its family, [`audio`] writes the formats, [`reference`] reads the clips that voices are cloned from, [`text`] cleans what is to be spoken, [`observe`] tells people what goes on.
 
 pub mod audio;
 pub mod cli;
@@ -11,5 +11,6 @@ pub mod engine;
 pub mod http;
 pub mod observe;
 pub mod plugin;
+pub mod reference;
 pub mod schema;
 pub mod text;

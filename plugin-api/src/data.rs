@@ -133,6 +133,14 @@ impl NamedTensor {
         Self { name: name.into(), shape, values: TensorValues::F32(values) }
     }
 
+    /// Whether every value is a number.
+    pub fn is_finite(&self) -> bool {
+        match &self.values {
+            TensorValues::F32(values) => values.iter().all(|value| value.is_finite()),
+            TensorValues::I32(_) => true,
+        }
+    }
+
     /// An integer tensor.
     pub fn i32(name: impl Into<String>, shape: Vec<usize>, values: Vec<i32>) -> Self {
         Self { name: name.into(), shape, values: TensorValues::I32(values) }

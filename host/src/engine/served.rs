@@ -4,13 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use omni_plugin_api::{ErrorKind, FamilyInfo, ModelInfo, ModelSource, PluginError, Prepared, SpeechRequest, Voice, VoiceInfo, contain};
+use omni_plugin_api::{
+    ErrorKind, FamilyInfo, Model, ModelInfo, ModelSource, NamedTensor, PluginError, Prepared, ReferenceAudio, SpeechRequest, Voice,
+    VoiceInfo, contain,
+};
 use tokio::sync::Semaphore;
 
 use super::admission::{Admission, Place};
 use super::job::Job;
 use super::pipeline::Pipeline;
 use super::{SpeechError, SpeechHead, SpeechStream};
+use crate::reference::Clip;
 use crate::schema::RequestSchema;
 
 /// A loaded model behind its door.
@@ -33,7 +37,7 @@ pub struct Served {
     pub created: u64,
     pipeline: Arc<Pipeline>,
     admission: Arc<Admission>,
-    /// Prepares at once: they are work for processors and there are only so many.
+    /// Calls of the model at once: they are work for processors and there are only so many.
     preparing: Arc<Semaphore>,
 }
 
@@ -130,38 +134,66 @@ impl Served {
         self.admission.empty().await;
     }
 
-    /// Runs the model's `prepare` on a blocking thread, within the patience of the pipeline.
+    /// Runs the model's `prepare`.
     async fn prepare(self: &Arc<Self>, request: SpeechRequest, voice: Voice) -> Result<Prepared, SpeechError> {
+        self.call("prepare", move |model| model.prepare(&request, &voice)).await
+    }
+
+    /// What the model makes of a clip, which is brought to the rate that it wants.
+    pub async fn encode_reference(
+        self: &Arc<Self>,
+        clip: impl Into<Arc<Clip>>,
+        transcript: Option<String>,
+    ) -> Result<Vec<NamedTensor>, SpeechError> {
+        self.pipeline.check_healthy()?;
+        let (clip, sample_rate_hz) = (clip.into(), self.info.abilities.reference_rate_hz);
+        let encode = move |model: &dyn Model| {
+            let samples = clip.at(sample_rate_hz).map_err(|error| PluginError::invalid("ref_audio", error.to_string()))?;
+            model.encode_reference(&ReferenceAudio { samples, sample_rate_hz, transcript })
+        };
+        let tensors = self.call("encode_reference", encode).await?;
+        match tensors.iter().find(|tensor| !tensor.is_finite()) {
+            Some(tensor) => Err(self.pipeline.failed(&format!("made a tensor '{}' of a reference that holds no numbers", tensor.name))),
+            None => Ok(tensors),
+        }
+    }
+
+    /// Runs a call of the model on a blocking thread, within the patience of the pipeline.
+    async fn call<T: Send + 'static>(
+        self: &Arc<Self>,
+        entry: &'static str,
+        call: impl FnOnce(&dyn Model) -> Result<T, PluginError> + Send + 'static,
+    ) -> Result<T, SpeechError> {
         let patience = self.pipeline.patience;
         let permit = match tokio::time::timeout(patience, Arc::clone(&self.preparing).acquire_owned()).await {
             Ok(Ok(permit)) => permit,
-            // The semaphore is never closed; a full one for that long means that every prepare hangs.
-            Ok(Err(_)) | Err(_) => return Err(self.prepare_hangs()),
+            // The semaphore is never closed; a full one for that long means that every call hangs.
+            Ok(Err(_)) | Err(_) => return Err(self.call_hangs(entry)),
         };
         let pipeline = Arc::clone(&self.pipeline);
         let work = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            contain("prepare", || pipeline.model.prepare(&request, &voice))
+            contain(entry, || call(&*pipeline.model))
         });
         match tokio::time::timeout(patience, work).await {
-            Ok(Ok(prepared)) => prepared.map_err(|error| self.prepare_failed(error)),
-            Ok(Err(join)) => Err(self.pipeline.failed(&format!("lost its prepare: {join}"))),
-            Err(_) => Err(self.prepare_hangs()),
+            Ok(Ok(outcome)) => outcome.map_err(|error| self.call_failed(entry, error)),
+            Ok(Err(join)) => Err(self.pipeline.failed(&format!("lost its {entry}: {join}"))),
+            Err(_) => Err(self.call_hangs(entry)),
         }
     }
 
-    fn prepare_hangs(&self) -> SpeechError {
-        let reason = format!("did not return from prepare within {} s", self.pipeline.patience.as_secs_f32());
+    fn call_hangs(&self, entry: &str) -> SpeechError {
+        let reason = format!("did not return from {entry} within {} s", self.pipeline.patience.as_secs_f32());
         self.pipeline.give_up(&reason);
         self.pipeline.failed(&reason)
     }
 
-    fn prepare_failed(&self, error: PluginError) -> SpeechError {
+    fn call_failed(&self, entry: &str, error: PluginError) -> SpeechError {
         match error.kind {
             ErrorKind::Invalid | ErrorKind::Unsupported => SpeechError::Invalid { field: error.field, message: error.message },
             ErrorKind::Exhausted => SpeechError::Unavailable { message: error.message, retry_after_s: 1 },
             ErrorKind::Checkpoint | ErrorKind::Internal | ErrorKind::Panicked => {
-                tracing::error!(model = self.id, error = error.message, "prepare failed");
+                tracing::error!(model = self.id, error = error.message, "{entry} failed");
                 self.pipeline.failed(&error.message)
             }
         }

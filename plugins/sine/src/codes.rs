@@ -32,7 +32,22 @@ impl Frame {
 
     /// The frequency that the pitch code stands for.
     pub fn frequency_hz(self) -> f32 {
-        440.0 * ((self.pitch as f32 / STEPS - 69.0) / 12.0).exp2()
+        Self::frequency_of(self.note())
+    }
+
+    /// The note that the pitch code stands for, as MIDI counts.
+    pub fn note(self) -> f32 {
+        self.pitch as f32 / STEPS
+    }
+
+    /// The frequency of a note.
+    pub fn frequency_of(note: f32) -> f32 {
+        440.0 * ((note - 69.0) / 12.0).exp2()
+    }
+
+    /// Semitones of so many steps of the pitch code.
+    pub fn semitones(steps: i32) -> f32 {
+        steps as f32 / STEPS
     }
 
     /// The amplitude that the loudness code stands for, 0 to 1.

@@ -22,7 +22,7 @@ impl Family for SineFamily {
             sample_rate_hz: SAMPLE_RATE_HZ,
             channels: 1,
             stages: stages(),
-            abilities: Abilities { streams: true, native_speed: true, ..Abilities::default() },
+            abilities: Abilities { streams: true, native_speed: true, clones: true, reference_rate_hz: SAMPLE_RATE_HZ },
             text: TextRules::default(),
             deploy: include_str!("../deploy.yaml").into(),
         }

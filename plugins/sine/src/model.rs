@@ -1,14 +1,19 @@
 //! A loaded model: its voices, its prompt, its stages.
 
-use omni_plugin_api::{Model, ModelInfo, PluginError, Prepared, Prompt, Services, SpeechRequest, Stage, Stepwise, Usage, Voice, VoiceInfo};
+use omni_plugin_api::{
+    Model, ModelInfo, NamedTensor, PluginError, Prepared, Prompt, ReferenceAudio, Services, SpeechRequest, Stage, Stepwise, Usage, Voice,
+    VoiceInfo,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::stages::{Codec, Talker};
-use crate::{SAMPLE_RATE_HZ, Score, SineRequest};
+use crate::{SAMPLE_RATE_HZ, Score, SineRequest, Speaker, speaker};
 
 /// Voices and the pitch each speaks around; the first is the default.
 const VOICES: [(&str, f32, &str); 3] =
     [("middle", 220.0, "Speaks around 220 Hz."), ("low", 110.0, "Speaks around 110 Hz."), ("high", 440.0, "Speaks around 440 Hz.")];
+/// Amplitude of a built-in voice.
+const AMPLITUDE: f32 = 0.5;
 /// Longest speech in code frames when a request sets no limit of its own: one hour.
 const LONGEST_FRAMES: u64 = 45_000;
 
@@ -27,6 +32,8 @@ pub struct Utterance {
     pub pitch_hz: f32,
     /// Amplitude of a note, 0 to 1.
     pub amplitude: f32,
+    /// Melody of a reference, in steps of the pitch code a frame; it is sung again and again. Empty for none.
+    pub melody: Vec<i32>,
     /// Seed of every random choice.
     pub seed: u64,
     /// Most code frames to make.
@@ -55,16 +62,22 @@ impl Model for SineModel {
     fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {
         let fields = SineRequest::of(request)?;
         let score = Score::read(&request.input, request.speed)?;
-        let usage = Usage { text_tokens: score.characters, audio_tokens: 0 };
+        let usage = Usage { text_tokens: score.characters, audio_tokens: speaker::reference_frames(voice) };
+        let speaker = Speaker::of(voice)?.map_or_else(|| built_in(voice), Ok)?;
         let utterance = Utterance {
             score,
-            pitch_hz: fields.pitch_hz.map_or_else(|| voice_pitch(voice), Ok)?,
-            amplitude: fields.loudness.unwrap_or(0.5),
+            pitch_hz: fields.pitch_hz.unwrap_or(speaker.pitch_hz),
+            amplitude: fields.loudness.unwrap_or(speaker.amplitude),
+            melody: speaker.melody,
             seed: request.seed,
             max_frames: fields.max_new_tokens.map_or(LONGEST_FRAMES, u64::from),
             pace: fields.pace,
         };
         Ok(Prepared { prompt: Prompt::of(&utterance)?, usage, warnings: Vec::new() })
+    }
+
+    fn encode_reference(&self, reference: &ReferenceAudio) -> Result<Vec<NamedTensor>, PluginError> {
+        speaker::learn(reference)
     }
 
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
@@ -76,12 +89,12 @@ impl Model for SineModel {
     }
 }
 
-/// The pitch of a voice; an unknown one is the client's mistake.
-fn voice_pitch(voice: &Voice) -> Result<f32, PluginError> {
+/// A built-in voice; an unknown one is the client's mistake.
+fn built_in(voice: &Voice) -> Result<Speaker, PluginError> {
     let wanted = voice.name.as_deref().unwrap_or(VOICES[0].0);
     let found = VOICES.iter().find(|(name, ..)| name.eq_ignore_ascii_case(wanted));
     let names = VOICES.map(|(name, ..)| name).join(", ");
     found
-        .map(|(_, pitch_hz, _)| *pitch_hz)
+        .map(|(_, pitch_hz, _)| Speaker { pitch_hz: *pitch_hz, amplitude: AMPLITUDE, melody: Vec::new() })
         .ok_or_else(|| PluginError::invalid("voice", format!("unknown voice '{wanted}', expected one of {names}")))
 }

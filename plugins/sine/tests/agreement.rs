@@ -1,9 +1,12 @@
 //! The agreements that every family owes, and what this one promises beyond them.
 
 use omni_plugin_api::testing::{Rig, Spoken, assert_batch_equals_single, assert_slots_are_clean, assert_streamed_equals_whole};
-use omni_plugin_api::{Data, ErrorKind, FinishReason, ModelSource, SeqWork, SpeechRequest, StageEvent, StepPlan, Voice};
+use omni_plugin_api::{
+    Data, ErrorKind, FinishReason, ModelSource, NamedTensor, ReferenceAudio, SeqWork, SpeechRequest, StageEvent, StepPlan, TensorValues,
+    Voice,
+};
 use serde_json::json;
-use sine::{FRAME_LEN, SAMPLE_RATE_HZ, SineFamily};
+use sine::{FRAME_LEN, SAMPLE_RATE_HZ, SPEAKER_EMBEDDING, SineFamily};
 
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, twice.";
 
@@ -76,6 +79,51 @@ fn each_voice_has_its_own_pitch() {
     }
     let error = rig().with_voice(Voice::named("nobody")).speak(&request(TEXT, 5)).expect_err("no such voice");
     assert_eq!((error.kind, error.field.as_deref()), (ErrorKind::Invalid, Some("voice")));
+}
+
+/// A reference of one tone.
+fn reference(pitch_hz: f32, transcript: Option<&str>) -> ReferenceAudio {
+    let samples = (0..2 * SAMPLE_RATE_HZ).map(|at| 0.4 * (std::f32::consts::TAU * pitch_hz * at as f32 / SAMPLE_RATE_HZ as f32).sin());
+    ReferenceAudio { samples: samples.collect(), sample_rate_hz: SAMPLE_RATE_HZ, transcript: transcript.map(str::to_owned) }
+}
+
+fn learnt(tensors: Vec<NamedTensor>) -> Voice {
+    Voice { tensors, ..Voice::default() }
+}
+
+#[test]
+fn a_learnt_voice_has_the_pitch_of_its_reference() {
+    for pitch_hz in [150.0, 600.0] {
+        for transcript in [None, Some("a tone")] {
+            let tensors = rig().model().encode_reference(&reference(pitch_hz, transcript)).expect("a tone");
+            let spoken = rig().with_voice(learnt(tensors)).speak(&request(TEXT, 5)).expect("it speaks");
+            let ratio = frequency_hz(&spoken) / pitch_hz;
+            assert!((0.85..=1.15).contains(&ratio), "{pitch_hz}: {} Hz", frequency_hz(&spoken));
+        }
+    }
+}
+
+#[test]
+fn a_mixture_of_two_voices_lies_between_them() {
+    let vector = |pitch_hz| {
+        let tensors = rig().model().encode_reference(&reference(pitch_hz, None)).expect("a tone");
+        match &tensors[0].values {
+            TensorValues::F32(values) => values.clone(),
+            TensorValues::I32(_) => Vec::new(),
+        }
+    };
+    let mixed: Vec<f32> = vector(100.0).iter().zip(vector(400.0)).map(|(low, high)| (low + high) / 2.0).collect();
+    let voice = learnt(vec![NamedTensor::f32(SPEAKER_EMBEDDING, vec![mixed.len()], mixed)]);
+    let spoken = rig().with_voice(voice).speak(&request(TEXT, 5)).expect("it speaks");
+    assert!((0.85..=1.15).contains(&(frequency_hz(&spoken) / 200.0)), "{} Hz", frequency_hz(&spoken));
+}
+
+#[test]
+fn a_learnt_voice_agrees_with_itself_like_any_other() {
+    let tensors = rig().model().encode_reference(&reference(300.0, Some("a tone"))).expect("a tone");
+    let rig = rig().with_voice(learnt(tensors));
+    assert_batch_equals_single(&rig, &[request(TEXT, 1), request("Something else.", 2)], 0.0);
+    assert_streamed_equals_whole(&rig, &request(TEXT, 3), &[1, 3, 7, 25], 0.0);
 }
 
 #[test]

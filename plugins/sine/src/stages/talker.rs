@@ -96,13 +96,14 @@ impl Speaking {
 
     /// The next frame; none when all are made. The last one is silent, so that speech never ends in a click.
     fn next_frame(&mut self) -> Option<Frame> {
-        let Utterance { score, pitch_hz, amplitude, seed, .. } = &self.utterance;
+        let Utterance { score, pitch_hz, amplitude, melody, seed, .. } = &self.utterance;
         let note = score.notes.get(self.note).filter(|_| self.made < self.total)?;
         let sounds = note.sounds && self.made + 1 < self.total;
         // Notes count down from the largest number and frames up from 0: no draw is used twice.
         let interval = INTERVAL * noise(*seed, !(self.note as u64));
         self.drift = 0.7 * self.drift + WANDER * noise(*seed, self.made);
-        let frequency_hz = pitch_hz * ((interval + self.drift) / 12.0).exp2();
+        let sung = melody.get(self.made as usize % melody.len().max(1)).map_or(0.0, |steps| Frame::semitones(*steps));
+        let frequency_hz = pitch_hz * ((interval + self.drift + sung) / 12.0).exp2();
         let frame = Frame::new(frequency_hz, if sounds { *amplitude } else { 0.0 });
         self.move_on();
         Some(frame)

@@ -1,5 +1,6 @@
-//! The command line: `serve`, `say`, `check`, `plugins`.
+//! The command line: `serve`, `say`, `batch`, `check`, `plugins`.
 
+mod batch;
 mod check;
 mod deploy;
 mod heap;
@@ -42,6 +43,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Speak a text, aloud or into a file.
     Say(say::SayArgs),
+    /// Speak everything in a manifest into files.
+    Batch(batch::BatchArgs),
     /// Check a deploy file, or what a family would be served with, without loading a model.
     Check(check::CheckArgs),
     /// Show the model families there are.
@@ -76,6 +79,7 @@ fn run() -> Outcome {
         Command::Serve(args) => serve::run(args, stage_flags),
         Command::Check(args) => check::run(&args, &stage_flags),
         Command::Say(args) => say::run(&args),
+        Command::Batch(args) => batch::run(&args),
         Command::Plugins(command) => plugins::run(&command),
     }
 }

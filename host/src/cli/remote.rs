@@ -12,20 +12,43 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const MAX_AUDIO_BYTES: u64 = 4 << 30;
 const MAX_ERROR_BYTES: u64 = 1 << 20;
 
+/// Why a server did not speak.
+#[derive(Debug)]
+pub struct Refusal {
+    /// What it said.
+    pub message: String,
+    /// When it may be asked again, if it is only busy.
+    pub retry_after: Option<Duration>,
+}
+
 /// Has a server speak and gives the bytes of the file.
 pub fn speak(server: &str, request: &Map<String, Value>) -> Result<Vec<u8>, Failure> {
+    ask(server, request).map_err(|refusal| Failure(refusal.message))
+}
+
+/// The same, for who may ask again.
+pub fn ask(server: &str, request: &Map<String, Value>) -> Result<Vec<u8>, Refusal> {
+    let final_one = |message: String| Refusal { message, retry_after: None };
     let url = endpoint(server);
     let body = Value::Object(request.clone()).to_string();
     let sent = agent().post(&url).header("content-type", "application/json").send(body.as_bytes());
-    let mut response = sent.map_err(|error| Failure(format!("no answer from {url}: {error}")))?;
+    let mut response = sent.map_err(|error| final_one(format!("no answer from {url}: {error}")))?;
     if response.status() != 200 {
-        return Err(Failure(format!("{url} answered {}: {}", response.status().as_u16(), reason(&mut response))));
+        let (status, retry_after) = (response.status().as_u16(), retry_after(&response));
+        return Err(Refusal { message: format!("{url} answered {status}: {}", reason(&mut response)), retry_after });
     }
     if let Some(warnings) = response.headers().get("x-text-warnings").and_then(|value| value.to_str().ok()) {
         output::complain(&format!("warning: {warnings}"));
     }
     let audio = response.body_mut().with_config().limit(MAX_AUDIO_BYTES).read_to_vec();
-    audio.map_err(|error| Failure(format!("the answer of {url} broke off: {error}")))
+    audio.map_err(|error| final_one(format!("the answer of {url} broke off: {error}")))
+}
+
+/// When a server that is busy may be asked again.
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let is_busy = matches!(response.status().as_u16(), 429 | 503);
+    let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+    is_busy.then(|| Duration::from_secs(seconds.unwrap_or(1)))
 }
 
 fn agent() -> Agent {

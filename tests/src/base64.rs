@@ -2,6 +2,16 @@
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// The text of bytes in the standard alphabet, padded.
+pub fn encode(bytes: &[u8]) -> String {
+    let group = |part: &[u8]| -> String {
+        let bits = part.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - part.len()));
+        let letter = |at: usize| if at <= part.len() { char::from(LETTERS[(bits >> (18 - 6 * at)) as usize & 63]) } else { '=' };
+        (0..4).map(letter).collect()
+    };
+    bytes.chunks(3).map(group).collect()
+}
+
 /// The bytes of a text in the standard alphabet, padded.
 ///
 /// # Panics
@@ -21,12 +31,13 @@ fn group(letters: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::decode;
+    use super::{decode, encode};
 
     #[test]
-    fn groups_of_every_length_are_read() {
+    fn groups_of_every_length_go_there_and_back() {
         for (text, bytes) in [("", &b""[..]), ("AA==", b"\0"), ("//8=", b"\xff\xff"), ("aGVs", b"hel"), ("aGVsbG8+", b"hello>")] {
             assert_eq!(decode(text), bytes);
+            assert_eq!(encode(bytes), text);
         }
     }
 

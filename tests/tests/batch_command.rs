@@ -42,7 +42,8 @@ fn wav(folder: &Path, name: &str) -> Wav {
 fn every_form_of_a_manifest_is_spoken_and_a_second_run_does_only_what_is_left() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = folder.path();
-    fs::write(path.join("m.jsonl"), "{\"text\":\"One.\",\"voice\":\"low\"}\n{\"input\":\"Two.\",\"output\":\"deep/two.flac\"}\n").expect("written");
+    fs::write(path.join("m.jsonl"), "{\"text\":\"One.\",\"voice\":\"low\"}\n{\"input\":\"Two.\",\"output\":\"deep/two.flac\"}\n")
+        .expect("written");
     let told = check_ok(&in_process(path, "m.jsonl", &["--concurrency", "2"]));
     assert!(told.contains("2 spoken, 0 spoken before, 0 failed"), "{told}");
     assert!(!wav(path, "000001.wav").samples.is_empty());
@@ -104,7 +105,8 @@ fn what_is_interrupted_leaves_whole_files_and_is_gone_on_with() {
     let library = plugin("sine");
     let mut command = Command::new(omni_host());
     command.arg("batch").arg("--manifest").arg(path.join("m.jsonl")).arg("-o").arg(path.join("out")).arg("--plugin").arg(&library);
-    let mut child = command.args(["--concurrency", "2"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let mut child =
+        command.args(["--concurrency", "2"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
     let done = || fs::read_to_string(path.join("out/report.jsonl")).unwrap_or_default().lines().count();
     omni_tests::server::wait_until(std::time::Duration::from_secs(120), || done() >= 3);
     child.kill().expect("it is killed");

@@ -148,7 +148,7 @@ impl References {
     pub async fn tensors(&self, model: &Arc<Served>, clip: &Arc<Clip>, transcript: Option<&str>) -> Result<Tensors, SpeechError> {
         let transcript = transcript.map(str::to_owned);
         let key = FeatureKey { content: clip.sha256, model: model.id.clone(), transcript: transcript.clone() };
-        let (references, model, clip) = (self.clone(), Arc::clone(model), Arc::clone(clip));
+        let (model, clip) = (Arc::clone(model), Arc::clone(clip));
         let encode = || async move { model.encode_reference(clip, transcript).await };
         self.0.features.get_or_encode(key, encode).await
     }

@@ -80,10 +80,10 @@ impl References {
         let (text, limit) = (locator.to_owned(), self.0.settings.source.bytes);
         match self.work(&self.0.decodes, move || Locator::read(&text, limit)).await? {
             Locator::Inline(bytes) => self.decode(bytes).await,
-            Locator::Web(uri) => self.from_web(uri).await,
+            Locator::Web(uri) => self.on_the_web(uri).await,
             Locator::File(path) => {
                 let references = self.clone();
-                self.work(&self.0.decodes, move || references.from_file(&path)).await
+                self.work(&self.0.decodes, move || references.in_a_file(&path)).await
             }
         }
     }
@@ -94,7 +94,7 @@ impl References {
         self.work(&self.0.decodes, move || references.decoded(None, bytes)).await
     }
 
-    async fn from_web(&self, uri: Uri) -> Result<Arc<Clip>, ReferenceError> {
+    async fn on_the_web(&self, uri: Uri) -> Result<Arc<Clip>, ReferenceError> {
         let key = WaveKey::Web(uri.clone());
         if let Some(clip) = self.0.waveforms.get(&key) {
             return Ok(clip);
@@ -106,7 +106,7 @@ impl References {
         self.work(&self.0.decodes, move || references.decoded(Some(key), bytes)).await
     }
 
-    fn from_file(&self, path: &std::path::Path) -> Result<Arc<Clip>, ReferenceError> {
+    fn in_a_file(&self, path: &std::path::Path) -> Result<Arc<Clip>, ReferenceError> {
         let opened = open(path, &self.0.settings.source)?;
         let key = WaveKey::File(opened.path.clone(), opened.modified, opened.len);
         match self.0.waveforms.get(&key) {

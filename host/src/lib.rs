@@ -1,10 +1,12 @@
 //! omni-host: a text-to-speech server with the OpenAI-compatible speech API and one plugin a model family.
 //!
-//! [`http`] and [`cli`] are the faces, [`engine`] admits and schedules, [`plugin`] finds and loads families, [`config`]
-//! reads deploy files, [`schema`] checks a
-//! request against its family, [`audio`] writes the formats, [`reference`] reads the clips that voices are cloned from, [`text`] cleans what is to be spoken, [`observe`] tells people what goes on.
+//! [`http`] and [`cli`] are the faces, [`engine`] admits and schedules, [`plugin`] finds and loads families, [`checkpoint`]
+//! compares and makes their files, [`config`] reads deploy files, [`schema`] checks a request against its family, [`audio`] writes the
+//! formats, [`reference`] reads the clips that voices are cloned from, [`text`] cleans what is to be spoken, [`observe`] tells people
+//! what goes on.
 
 pub mod audio;
+pub mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod engine;

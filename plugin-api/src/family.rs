@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FamilyInfo, ModelInfo, NamedTensor, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, Voice};
+use crate::{
+    Blueprint, BlueprintRequest, CheckpointLayout, FamilyInfo, ModelInfo, NamedTensor, PluginError, Prepared, ReferenceAudio, Services,
+    SpeechRequest, Stage, Voice,
+};
 
 /// A model family: what a plugin library exports, one a library.
 pub trait Family: Send + Sync + 'static {
@@ -13,6 +16,19 @@ pub trait Family: Send + Sync + 'static {
 
     /// Loads a model. May take minutes: report bytes and phases through `services`, and give up when it says cancelled.
     fn open(&self, source: &ModelSource, placement: &Placement, services: Services) -> Result<Box<dyn Model>, PluginError>;
+
+    /// The tensors that a checkpoint needs, by its own configuration. Reads descriptions, never weights: `omni-host check` compares them
+    /// with what the files hold.
+    fn layout(&self, source: &ModelSource) -> Result<CheckpointLayout, PluginError> {
+        let _ = source;
+        Err(PluginError::unsupported("this family does not list the tensors of its checkpoints"))
+    }
+
+    /// A published variant as `omni-host checkpoint` makes it of random numbers. An unknown variant is refused with the known ones.
+    fn blueprint(&self, request: &BlueprintRequest) -> Result<Blueprint, PluginError> {
+        let _ = request;
+        Err(PluginError::unsupported("this family does not make checkpoints"))
+    }
 }
 
 /// A loaded model. `prepare` is called from several threads at once.

@@ -5,6 +5,7 @@
 //! requests, scheduling and audio formats; a plugin owns weights and state, and nothing of its tensor library crosses over.
 
 pub mod abi;
+mod checkpoint;
 mod data;
 mod error;
 mod export;
@@ -16,6 +17,7 @@ mod stage;
 pub mod testing;
 pub mod version;
 
+pub use checkpoint::{Blueprint, BlueprintRequest, CheckpointLayout, Fill, TensorLayout, TextFile, WeightFile};
 pub use data::{Data, DataKind, NamedTensor, TensorValues};
 pub use error::{ErrorKind, PluginError, contain};
 pub use family::{Device, Family, Model, ModelSource, Placement};

@@ -4,7 +4,7 @@
 ///
 /// While the major is 0, a host loads a plugin whose minor is equal to or newer than its own; from 1.0 on, any plugin of the same
 /// major. New trait methods raise the minor and go below the last prefix field of the ABI; everything else raises the major.
-pub const INTERFACE_VERSION: &str = "0.1.0";
+pub const INTERFACE_VERSION: &str = "0.2.0";
 
 /// Parses `major.minor.patch`; a missing part reads as 0.
 fn parts(version: &str) -> Option<(u64, u64)> {

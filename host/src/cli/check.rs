@@ -1,22 +1,32 @@
 //! `omni-host check`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
-use omni_plugin_api::FamilyInfo;
+use omni_plugin_api::{ErrorKind, FamilyInfo, ModelSource, contain};
 
 use super::{Failure, Outcome, output};
+use crate::checkpoint::{CheckpointReport, compare};
 use crate::config::{
     Checkpoint, ConfigArgs, ConfigError, DeviceMemory, Environment, Given, Load, Machine, Plan, Report, Source, StageFlag, StageNeeds, fit,
     parse_bytes, select,
 };
-use crate::plugin::{PluginSpec, discover};
+use crate::observe::{self, LogFormat};
+use crate::plugin::{Discovered, Hub, PluginSpec, detect, discover, installed, limited};
+
+/// How long a family may take to list the tensors of a checkpoint.
+const LAYOUT_LIMIT: Duration = Duration::from_secs(60);
 
 const EXAMPLES: &str = "\
 Examples:
   omni-host check deploy.yaml                            is the file good, and what comes of it
   omni-host check qwen3_tts --max-num-seqs 16            a packaged file with a flag laid over it
-  omni-host check --plugin qwen3_tts --model /models/Qwen3-TTS-12Hz-1.7B-Base
+  omni-host check --model /models/Qwen3-TTS-12Hz-1.7B-Base
+                                                         which tensors load, by name and shape; the family is found
+  omni-host check --plugin qwen3_tts --model Qwen/Qwen3-TTS-12Hz-1.7B-Base --values
+                                                         of the hub's cache; every number is looked at as well
   omni-host check deploy.yaml --device-memory 0=80GiB    does it fit a device of this size
   omni-host check deploy.yaml --strict-config --json
 
@@ -27,14 +37,17 @@ No model is loaded. --stage-N-KEY VALUE sets a key of one stage, as with serve."
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
     /// The deploy file: a path or the name of a packaged one. Without it, the file that --plugin would be served with
-    #[arg(value_name = "FILE", required_unless_present = "plugin")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["plugin", "model"])]
     file: Option<String>,
     /// The families that the file, or a file each, is for; the one that the checkpoint belongs to is found among them
     #[arg(long, value_name = "PATH|NAME")]
     plugin: Vec<String>,
-    /// The checkpoint; its descriptions and the sizes of its files are read, and nothing else
-    #[arg(long, value_name = "DIR")]
+    /// The checkpoint: a directory, or a model id of the local hub cache. Its descriptions and the headers of its weights are read
+    #[arg(long, value_name = "DIR|ID")]
     model: Option<PathBuf>,
+    /// Read all numbers of the checkpoint too, and tell which tensors hold some that are not finite
+    #[arg(long, requires = "model")]
+    values: bool,
     /// Memory of an accelerator, such as 0=80GiB; may be given several times
     #[arg(long, value_name = "INDEX=SIZE", value_parser = device_memory, conflicts_with = "no_accelerator")]
     device_memory: Vec<DeviceMemory>,
@@ -48,16 +61,19 @@ pub struct CheckArgs {
     config: ConfigArgs,
 }
 
-/// Checks the configuration and prints what comes of it.
+/// Checks the configuration and the checkpoint, and prints what comes of it.
 pub fn run(args: &CheckArgs, stage_flags: &[StageFlag]) -> Outcome {
+    observe::start(LogFormat::Text, "error");
     let variables: Vec<(String, String)> =
         std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok())).collect();
     let machine = args.machine();
     let given = Given { args: &args.config, stage_flags, variables: &variables, machine: &machine };
     let environment = Environment::read(&variables).map_err(refused)?;
-    let checkpoint = args.model.as_deref().map(Checkpoint::read).transpose().map_err(refused)?;
+    let folder = args.folder()?;
+    let checkpoint = folder.as_deref().map(Checkpoint::read).transpose().map_err(refused)?;
     let families = args.families(checkpoint.as_ref(), &given)?;
-    let mut plans = args.plans(&given, &families).map_err(refused)?;
+    let infos: Vec<FamilyInfo> = families.iter().map(|found| found.info.clone()).collect();
+    let mut plans = args.plans(&given, &infos).map_err(refused)?;
     if let Some(plan) = plans.first_mut() {
         plan.findings.extend(environment.findings);
     }
@@ -69,7 +85,27 @@ pub fn run(args: &CheckArgs, stage_flags: &[StageFlag]) -> Outcome {
         let own: Vec<_> = rows.iter().filter(|row| row.family == name).cloned().collect();
         Report::new(plan, &own)
     });
-    print(&reports.collect::<Vec<_>>(), args.json)
+    let weights = match (families.as_slice(), &folder) {
+        ([family], Some(folder)) => weights(family, folder, args.values)?,
+        _ => None,
+    };
+    print(&reports.collect::<Vec<_>>(), weights.as_ref(), args.json)?;
+    match weights.filter(|weights| !weights.is_good()) {
+        Some(weights) => Err(Failure(format!("the checkpoint does not load: {} faults", weights.faults()))),
+        None => Ok(()),
+    }
+}
+
+/// The checkpoint's tensors against those its family needs; nothing for a family that does not list them.
+fn weights(family: &Discovered, folder: &Path, reads_values: bool) -> Result<Option<CheckpointReport>, Failure> {
+    let (asked, source) = (Arc::clone(&family.family), ModelSource::Directory(folder.to_owned()));
+    let layout = limited("list tensors", LAYOUT_LIMIT, move || contain("layout", || asked.layout(&source)));
+    let unlisted = |reason: String| Failure(format!("{} cannot tell what the checkpoint needs: {reason}", family.info.name));
+    match layout.map_err(|overrun| unlisted(overrun.to_string()))? {
+        Ok(layout) => Ok(Some(compare(folder, &layout, reads_values))),
+        Err(error) if error.kind == ErrorKind::Unsupported => Ok(None),
+        Err(error) => Err(Failure(error.to_string())),
+    }
 }
 
 impl CheckArgs {
@@ -78,19 +114,31 @@ impl CheckArgs {
         if is_described { Machine { accelerators: Some(self.device_memory.clone()) } } else { Machine::here() }
     }
 
-    /// The families that are meant: of several the one of the checkpoint, if there is one.
-    fn families(&self, checkpoint: Option<&Checkpoint>, given: &Given<'_>) -> Result<Vec<FamilyInfo>, Failure> {
-        let describe = |plugin: &String| {
-            let spec = PluginSpec { plugin: Some(plugin.clone()), model: None };
-            discover(&spec).map(|found| found.info).map_err(|error| Failure(error.to_string()))
-        };
-        let families: Vec<FamilyInfo> = self.plugin.iter().map(describe).collect::<Result<_, _>>()?;
+    /// The folder of the checkpoint.
+    fn folder(&self) -> Result<Option<PathBuf>, Failure> {
+        let hub = Hub::from_environment();
+        self.model.as_deref().map(|model| hub.resolve(model)).transpose().map_err(|error| Failure(error.to_string()))
+    }
+
+    /// The families that are meant: of several the one of the checkpoint, if there is one; with a checkpoint alone, the installed one
+    /// that opens it.
+    fn families(&self, checkpoint: Option<&Checkpoint>, given: &Given<'_>) -> Result<Vec<Discovered>, Failure> {
+        let mut specs: Vec<PluginSpec> =
+            self.plugin.iter().map(|plugin| PluginSpec { plugin: Some(plugin.clone()), model: None }).collect();
+        if let (Some(checkpoint), None, []) = (checkpoint, &self.file, specs.as_slice()) {
+            let installed = installed();
+            let number = detect(&installed, &checkpoint.folder).map_err(|error| Failure(error.to_string()))?;
+            specs.extend(installed.into_iter().nth(number));
+        }
+        let describe = |spec: &PluginSpec| discover(spec).map_err(|error| Failure(error.to_string()));
+        let mut families: Vec<Discovered> = specs.iter().map(describe).collect::<Result<_, _>>()?;
         match (checkpoint, families.as_slice()) {
-            (Some(checkpoint), [only]) => select::verify(only, checkpoint).map_err(refused)?,
+            (Some(checkpoint), [only]) => select::verify(&only.info, checkpoint).map_err(refused)?,
             (Some(checkpoint), [_, _, ..]) => {
                 let pipeline = self.pipeline(given).map_err(refused)?;
-                let (family, _) = select::family(&families, checkpoint, pipeline.as_deref()).map_err(refused)?;
-                return Ok(vec![family.clone()]);
+                let infos: Vec<FamilyInfo> = families.iter().map(|found| found.info.clone()).collect();
+                let (family, _) = select::family(&infos, checkpoint, pipeline.as_deref()).map_err(refused)?;
+                families.retain(|found| found.info.name == family.name);
             }
             _ => {}
         }
@@ -128,17 +176,20 @@ fn device_memory(text: &str) -> Result<DeviceMemory, String> {
     Ok(DeviceMemory { index, total_bytes: bytes, free_bytes: bytes })
 }
 
-fn print(reports: &[Report], as_json: bool) -> Outcome {
+fn print(reports: &[Report], weights: Option<&CheckpointReport>, as_json: bool) -> Outcome {
     if as_json {
-        let documents: Vec<_> = reports.iter().map(Report::json).collect();
+        let mut documents: Vec<_> = reports.iter().map(Report::json).collect();
+        if let (Some(weights), [document]) = (weights, documents.as_mut_slice()) {
+            document["checkpoint"] = serde_json::to_value(weights).map_err(|error| Failure(error.to_string()))?;
+        }
         let document = match documents.as_slice() {
             [only] => only.clone(),
             several => serde_json::Value::Array(several.to_vec()),
         };
         return output::print(&format!("{document:#}"));
     }
-    let texts: Vec<String> = reports.iter().map(Report::text).collect();
-    output::print(texts.join("\n").trim_end())
+    let texts = reports.iter().map(Report::text).chain(weights.map(CheckpointReport::text));
+    output::print(texts.collect::<Vec<_>>().join("\n").trim_end())
 }
 
 #[cfg(test)]

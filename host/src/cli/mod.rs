@@ -1,7 +1,8 @@
-//! The command line: `serve`, `say`, `batch`, `check`, `plugins`.
+//! The command line: `serve`, `say`, `batch`, `check`, `checkpoint`, `plugins`.
 
 mod batch;
 mod check;
+mod checkpoint;
 mod deploy;
 mod heap;
 mod models;
@@ -27,6 +28,7 @@ Examples:
   omni-host serve                              serve the built-in voice on http://127.0.0.1:8091
   omni-host serve --plugin qwen3_tts=/models/Qwen3-TTS-12Hz-1.7B-Base
   omni-host check deploy.yaml                  what a deploy file comes to
+  omni-host check --model /models/some         what of a checkpoint loads
   omni-host plugins inspect hibari             what a family is and takes";
 
 /// A text-to-speech server with the OpenAI-compatible speech API.
@@ -45,8 +47,10 @@ enum Command {
     Say(say::SayArgs),
     /// Speak everything in a manifest into files.
     Batch(batch::BatchArgs),
-    /// Check a deploy file, or what a family would be served with, without loading a model.
+    /// Check a deploy file, what a family would be served with, and which tensors of a checkpoint load, without loading a model.
     Check(check::CheckArgs),
+    /// Write a checkpoint of random numbers with the published names and shapes, to try a family without trained weights.
+    Checkpoint(checkpoint::CheckpointArgs),
     /// Show the model families there are.
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
@@ -78,6 +82,7 @@ fn run() -> Outcome {
     match Cli::parse_from(arguments).command {
         Command::Serve(args) => serve::run(args, stage_flags),
         Command::Check(args) => check::run(&args, &stage_flags),
+        Command::Checkpoint(args) => checkpoint::run(&args),
         Command::Say(args) => say::run(&args),
         Command::Batch(args) => batch::run(&args),
         Command::Plugins(command) => plugins::run(&command),

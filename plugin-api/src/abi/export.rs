@@ -69,6 +69,14 @@ impl FamilyAbi for Contained<Box<dyn Family>> {
             Ok(ModelAbi_TO::from_value(Contained::new(model), TD_Opaque))
         })
     }
+
+    fn layout(&self, source: RStr<'_>) -> RResult<RString, ErrorAbi> {
+        entry("layout", || write_json("the layout", &self.0.layout(&read_json("the model source", &source)?)?))
+    }
+
+    fn blueprint(&self, request: RStr<'_>) -> RResult<RString, ErrorAbi> {
+        entry("blueprint", || write_json("the blueprint", &self.0.blueprint(&read_json("the request", &request)?)?))
+    }
 }
 
 impl ModelAbi for Contained<Box<dyn Model>> {

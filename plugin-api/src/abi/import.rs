@@ -7,8 +7,9 @@ use super::objects::*;
 use super::values::*;
 use crate::error::contain;
 use crate::{
-    Data, Device, Family, FamilyInfo, HostServices, Level, Metric, Model, ModelInfo, ModelSource, NamedTensor, Placement, PluginError,
-    Prepared, Prompt, ReferenceAudio, SeqId, Services, SpeechRequest, Stage, StageEvent, StageLimits, StepPlan, Voice,
+    Blueprint, BlueprintRequest, CheckpointLayout, Data, Device, Family, FamilyInfo, HostServices, Level, Metric, Model, ModelInfo,
+    ModelSource, NamedTensor, Placement, PluginError, Prepared, Prompt, ReferenceAudio, SeqId, Services, SpeechRequest, Stage, StageEvent,
+    StageLimits, StepPlan, Voice,
 };
 
 /// A family of a loaded library. Its description is read once, at load, so that `describe` cannot fail later.
@@ -41,6 +42,16 @@ impl Family for RemoteFamily {
         let model = local(self.family.open(source.as_rstr(), placement.as_rstr(), host))?;
         let info = read_json("the model's description", &local(model.info())?)?;
         Ok(Box::new(RemoteModel { model, info }))
+    }
+
+    fn layout(&self, source: &ModelSource) -> Result<CheckpointLayout, PluginError> {
+        let source = write_json("the model source", source)?;
+        read_json("the layout", &local(self.family.layout(source.as_rstr()))?)
+    }
+
+    fn blueprint(&self, request: &BlueprintRequest) -> Result<Blueprint, PluginError> {
+        let request = write_json("the request", request)?;
+        read_json("the blueprint", &local(self.family.blueprint(request.as_rstr()))?)
     }
 }
 

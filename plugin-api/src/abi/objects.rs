@@ -48,6 +48,8 @@ pub trait FamilyAbi: Send + Sync {
     fn describe(&self) -> RResult<RString, ErrorAbi>;
     #[sabi(last_prefix_field)]
     fn open(&self, source: RStr<'_>, placement: RStr<'_>, host: HostBox) -> RResult<ModelBox, ErrorAbi>;
+    fn layout(&self, source: RStr<'_>) -> RResult<RString, ErrorAbi>;
+    fn blueprint(&self, request: RStr<'_>) -> RResult<RString, ErrorAbi>;
 }
 
 /// What `prepare` gives on the boundary.

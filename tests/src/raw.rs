@@ -129,6 +129,18 @@ impl Connection {
         Answer { status: head.status, headers: head.headers, body }
     }
 
+    /// Everything that comes until the server ends the connection, in order or not.
+    ///
+    /// # Panics
+    /// When it does not end it.
+    pub fn read_rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        match self.reader.read_to_end(&mut rest) {
+            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("the connection stays open: {error}"),
+            _ => rest,
+        }
+    }
+
     fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.reader.read_line(&mut line).expect("a line from the server");

@@ -43,7 +43,15 @@ impl Server {
     /// # Panics
     /// When it does not get ready; the message holds what it logged.
     pub fn start_with<A: AsRef<OsStr>>(arguments: &[A]) -> Self {
-        let mut server = Self::launch(arguments);
+        Self::start_within(arguments, &[])
+    }
+
+    /// The same with more environment variables.
+    ///
+    /// # Panics
+    /// When it does not get ready; the message holds what it logged.
+    pub fn start_within<A: AsRef<OsStr>>(arguments: &[A], variables: &[(&str, &str)]) -> Self {
+        let mut server = Self::launch_within(arguments, variables);
         server.wait_until_ready();
         server
     }
@@ -53,8 +61,12 @@ impl Server {
     /// # Panics
     /// When it does not start to listen; the message holds what it logged.
     pub fn launch<A: AsRef<OsStr>>(arguments: &[A]) -> Self {
+        Self::launch_within(arguments, &[])
+    }
+
+    fn launch_within<A: AsRef<OsStr>>(arguments: &[A], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(artifacts::omni_host());
-        command.args(["serve", "--host", "127.0.0.1", "--port", "0"]).args(arguments);
+        command.args(["serve", "--host", "127.0.0.1", "--port", "0"]).args(arguments).envs(variables.iter().copied());
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("omni-host starts");
         let watchdog = Watchdog::over(process.id());
         let log = Log::default();

@@ -6,6 +6,7 @@ mod checkpoint;
 mod deploy;
 mod heap;
 mod models;
+mod operate;
 mod output;
 mod play;
 mod plugins;
@@ -89,9 +90,12 @@ fn run() -> Outcome {
     }
 }
 
-/// The threads of the edge. Two are enough: what computes has threads of its own.
-fn runtime() -> Result<Runtime, Failure> {
-    let built = Builder::new_multi_thread().worker_threads(2).thread_name("edge").enable_all().build();
+/// Threads of the edge. Two are enough: what computes has threads of its own.
+const EDGE_THREADS: usize = 2;
+
+/// The runtime of the edge.
+fn runtime(threads: usize) -> Result<Runtime, Failure> {
+    let built = Builder::new_multi_thread().worker_threads(threads).thread_name("edge").enable_all().build();
     built.map_err(|error| Failure(format!("the threads of the server cannot be started: {error}")))
 }
 

@@ -13,7 +13,7 @@ use crate::audio::Format;
 use crate::engine::{Engine, EngineSettings, ModelState};
 use crate::http::ApiError;
 use crate::http::speech::{Clip, SpeechForm, accept, collect};
-use crate::observe::{self, LogFormat};
+use crate::observe::{self, LogFormat, LogSettings};
 use crate::plugin::PluginSpec;
 
 const EXAMPLES: &str = "\
@@ -62,7 +62,7 @@ pub struct SayArgs {
 
 /// Speaks.
 pub fn run(args: &SayArgs) -> Outcome {
-    observe::start(LogFormat::Text, LOGGED);
+    observe::start(&LogSettings { format: LogFormat::Text, level: LOGGED, file: None, traces: None }).map_err(Failure)?;
     let target = Target::of(args.output.as_deref())?;
     let text = text(&args.text)?;
     let bytes = match &args.url {
@@ -106,7 +106,7 @@ fn speak_here(args: &SayArgs, text: &str, format: Format) -> Result<Vec<u8>, Fai
     let (checkpoint, name) = if is_checkpoint { (args.model.as_deref(), None) } else { (None, args.model.as_deref()) };
     let plugins = args.models.resolve(checkpoint)?;
     let form = SpeechForm::read(request(args, name, text, format)).map_err(|error| refused(&error))?;
-    let runtime = super::runtime()?;
+    let runtime = super::runtime(super::EDGE_THREADS)?;
     let clip = runtime.block_on(speak(plugins, form));
     runtime.shutdown_background();
     let clip = clip?;

@@ -9,12 +9,13 @@ use tokio::sync::oneshot;
 
 use super::deploy::Deploy;
 use super::models::ModelArgs;
+use super::operate::{AccessArgs, ObserveArgs, ReferenceArgs};
 use super::signals::Signals;
-use super::{Failure, Outcome, output};
+use super::{EDGE_THREADS, Failure, Outcome, output};
 use crate::config::{ConfigArgs, StageFlag};
 use crate::engine::{Engine, EngineSettings, ModelState};
-use crate::http::{self, App, ROUTES};
-use crate::observe::{self, LogFormat};
+use crate::http::{self, App, Guard, Limits, ROUTES};
+use crate::observe;
 use crate::plugin::{PluginSpec, discover};
 
 const EXAMPLES: &str = "\
@@ -57,32 +58,54 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     load_timeout_secs: u64,
     /// Seconds running requests get to finish when the server is asked to end
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, visible_alias = "shutdown-timeout", value_name = "SECONDS", default_value_t = 30)]
     drain_secs: u64,
-    /// How log lines look
-    #[arg(long, value_enum, default_value_t)]
-    log_format: LogFormat,
+    /// Threads that pass requests and audio on; what computes has threads of its own
+    #[arg(long, visible_alias = "api-server-count", value_name = "N", default_value_t = EDGE_THREADS, value_parser = edge_threads)]
+    edge_threads: usize,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
+    observe: ObserveArgs,
+    #[command(flatten)]
+    reference: ReferenceArgs,
+}
+
+fn edge_threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|threads| (1..=64).contains(threads)).ok_or_else(|| "a number from 1 to 64".to_owned())
 }
 
 /// Serves until a signal comes, or until it is certain that no model can be loaded.
 pub fn run(args: ServeArgs, stage_flags: Vec<StageFlag>) -> Outcome {
-    observe::start(args.log_format, "info");
+    let traces = args.observe.start()?;
+    args.reference.tell();
+    let outcome = run_observed(&args, stage_flags);
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    outcome
+}
+
+fn run_observed(args: &ServeArgs, stage_flags: Vec<StageFlag>) -> Outcome {
     let plugins = args.models.resolve(args.model.as_deref())?;
     let deploy = Deploy::new(args.config.clone(), stage_flags);
     if args.config.print_config {
         return print_config(&plugins, &deploy);
     }
-    let runtime = super::runtime()?;
-    let outcome = runtime.block_on(serve(&args, plugins, deploy));
+    let guard = args.access.guard()?;
+    let runtime = super::runtime(args.edge_threads)?;
+    let outcome = runtime.block_on(serve(args, plugins, deploy, guard));
     // A plugin that hangs in a call must not keep the process.
     runtime.shutdown_background();
     outcome
 }
 
-async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy) -> Outcome {
+async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy, guard: Guard) -> Outcome {
     let mut signals = Signals::catch()?;
     let listener = bind(&args.host, args.port).await?;
-    announce(&listener)?;
+    announce(&listener, &guard)?;
     let engine = Engine::new(settings(args));
     let started = Instant::now();
     engine.load_as(plugins, observe::progress(), Box::new(deploy));
@@ -92,7 +115,8 @@ async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy) -> Ou
         // The sender is dropped only when this function returns, which is a stop as well.
         drop(stopped.await);
     };
-    let server = tokio::spawn(http::run(listener, http::router(app.clone()), stopping));
+    let server = tokio::spawn(http::run(listener, http::router(app.clone(), guard), args.limits, stopping));
+    let upkeep = tokio::spawn(observe::metrics::upkeep());
     let outcome = tokio::select! {
         failure = no_model(&engine, started) => Err(failure),
         signal = signals.next() => {
@@ -101,6 +125,7 @@ async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy) -> Ou
         }
     };
     drop(stop);
+    upkeep.abort();
     server.await.map_err(|error| Failure(format!("the server failed: {error}")))?;
     outcome
 }
@@ -134,13 +159,13 @@ async fn bind(host: &str, port: u16) -> Result<TcpListener, Failure> {
 }
 
 /// Says where the server listens, for people and for programs that started it with port 0.
-fn announce(listener: &TcpListener) -> Outcome {
+fn announce(listener: &TcpListener, guard: &Guard) -> Outcome {
     let address = listener.local_addr().map_err(|error| Failure(format!("the address of the server is unknown: {error}")))?;
     for route in ROUTES {
         tracing::debug!(methods = route.methods, path = route.path, about = route.about, "route");
     }
     let paths: Vec<&str> = ROUTES.iter().map(|route| route.path).collect();
-    tracing::info!(%address, routes = paths.join(" "), "listening");
+    tracing::info!(%address, api_keys = guard.keys(), routes = paths.join(" "), "listening");
     output::print(&format!("listening on http://{address}"))
 }
 

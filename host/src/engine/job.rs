@@ -8,6 +8,7 @@ use std::time::Instant;
 use omni_plugin_api::{FinishReason, Prompt, SeqId};
 use tokio::sync::{mpsc, oneshot};
 
+use super::measures::RequestMeasures;
 use super::{Finish, SpeechError};
 
 /// Pieces of audio that wait for a slow reader before its sequence is no longer stepped.
@@ -38,6 +39,8 @@ pub struct Job {
     pub longest_s: u64,
     /// One link into each stage; the first is unused.
     pub links: Vec<Link>,
+    /// What is measured of it.
+    pub measures: RequestMeasures,
     started: Instant,
     ended: AtomicBool,
     failure: Mutex<Option<oneshot::Sender<SpeechError>>>,
@@ -66,7 +69,7 @@ pub struct JobEnds {
 
 impl Job {
     /// A job for `stages` stages whose audio may last `longest_s` seconds.
-    pub fn new(seq: SeqId, prompt: Prompt, stages: usize, longest_s: u64) -> (Arc<Self>, JobEnds) {
+    pub fn new(seq: SeqId, prompt: Prompt, stages: usize, longest_s: u64, measures: RequestMeasures) -> (Arc<Self>, JobEnds) {
         let (output, output_end) = mpsc::channel(OUTPUT_RING);
         let (failure, failure_end) = oneshot::channel();
         let job = Self {
@@ -76,6 +79,7 @@ impl Job {
             output,
             output_paused: AtomicBool::new(false),
             links: (0..stages).map(|_| Link::default()).collect(),
+            measures,
             started: Instant::now(),
             ended: AtomicBool::new(false),
             failure: Mutex::new(Some(failure)),

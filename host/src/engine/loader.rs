@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use omni_plugin_api::{FamilyInfo, ModelSource, PluginError, Services, contain};
 use tokio::sync::Notify;
@@ -12,7 +12,7 @@ use super::admission::Admission;
 use super::job::Jobs;
 use super::pipeline::{Pipeline, PipelineParts};
 use super::served::ServedParts;
-use super::{Deployment, Deployments, Loading, ModelState, ModelStatus, Served, SpeechError, Undecided};
+use super::{Deployment, Deployments, Loading, ModelState, ModelStatus, Served, SpeechError, Undecided, measures};
 use crate::observe::LoadProgress;
 use crate::plugin::{Discovered, ModelServices, Overrun, PluginSpec, check_audio, discover, limited};
 use crate::schema::RequestSchema;
@@ -157,13 +157,14 @@ impl Engine {
     /// Loads one model within the time limit. A load that hangs keeps its thread and loses its place.
     fn open_one(&self, candidate: Candidate, deployment: Deployment) {
         let limit = self.0.settings.load_timeout;
-        let (engine, loading) = (self.clone(), candidate.loading.clone());
+        let (engine, loading, id, begun) = (self.clone(), candidate.loading.clone(), candidate.id.clone(), Instant::now());
         let opened = limited("open model", limit, move || engine.open_model(candidate, deployment));
         let outcome = match opened {
             Ok(served) => served.map_err(|error| error.message),
             Err(Overrun::TimedOut) => Err(format!("it did not load within {} s", limit.as_secs_f32())),
             Err(overrun) => Err(overrun.to_string()),
         };
+        measures::load_ended(&id, begun.elapsed(), outcome.is_ok());
         if outcome.is_err() {
             loading.cancel();
         }

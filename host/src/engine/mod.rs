@@ -9,6 +9,7 @@ mod admission;
 mod deploy;
 mod job;
 mod loader;
+mod measures;
 mod pipeline;
 mod served;
 mod speech;
@@ -25,6 +26,7 @@ pub use served::Served;
 pub use speech::{Finish, SpeechError, SpeechHead};
 pub use status::{Loading, ModelState, ModelStatus};
 pub use stream::SpeechStream;
+pub use watchdog::Pulse;
 
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,10 @@ use std::time::Duration;
 use omni_plugin_api::{FamilyInfo, Model, PluginError, SeqId};
 
 use super::job::{Job, Jobs};
+use super::measures;
 use super::stage::{Command, StageThread};
 use super::status::Loading;
-use super::watchdog::{self, Heartbeat};
+use super::watchdog::{self, Heartbeat, Pulse};
 use super::{SpeechError, StageSettings};
 
 /// Faults of stages in a row, without a request that ended well, after which a model is given up.
@@ -173,6 +174,7 @@ impl Pipeline {
         if self.broken.set(reason.to_owned()).is_ok() {
             tracing::error!(model = self.id, reason, "the model is unhealthy and takes no more requests");
             self.loading.unhealthy(reason);
+            measures::given_up(&self.id);
         }
         self.jobs.fail_all(&self.failed(reason));
     }
@@ -190,6 +192,15 @@ impl Pipeline {
     /// The error of a request whose model failed.
     pub fn failed(&self, detail: &str) -> SpeechError {
         SpeechError::Failed { message: format!("plugin '{}' {detail}", self.info.name) }
+    }
+
+    /// What each stage is doing.
+    pub fn pulses(&self) -> Vec<Pulse> {
+        let pulse = |(stage, handle): (usize, &StageHandle)| {
+            let (name, call, quiet) = (handle.name.clone(), handle.heartbeat.under_way(), handle.heartbeat.quiet());
+            Pulse { stage, name, replica: 0, call, quiet }
+        };
+        self.handles().iter().enumerate().map(pulse).collect()
     }
 
     /// Looks whether a stage has been in one call for too long. `false` once the pipeline is broken.

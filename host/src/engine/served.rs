@@ -12,7 +12,9 @@ use tokio::sync::Semaphore;
 
 use super::admission::{Admission, Place};
 use super::job::Job;
+use super::measures::{Arrival, ModelMeasures};
 use super::pipeline::Pipeline;
+use super::watchdog::Pulse;
 use super::{SpeechError, SpeechHead, SpeechStream};
 use crate::reference::Clip;
 use crate::schema::RequestSchema;
@@ -37,6 +39,7 @@ pub struct Served {
     pub created: u64,
     pipeline: Arc<Pipeline>,
     admission: Arc<Admission>,
+    measures: ModelMeasures,
     /// Calls of the model at once: they are work for processors and there are only so many.
     preparing: Arc<Semaphore>,
 }
@@ -65,7 +68,8 @@ impl Served {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let (id, info, model) = (pipeline.id.clone(), pipeline.info.clone(), pipeline.model.info());
         let preparing = Arc::new(Semaphore::new(processors));
-        Self { id, info, model, schema, file, build, source, created, pipeline, admission, preparing }
+        let measures = ModelMeasures::new(&id, info.stages.len(), model.sample_rate_hz, info.channels);
+        Self { id, info, model, schema, file, build, source, created, pipeline, admission, measures, preparing }
     }
 
     /// A built-in voice by its name, in any case.
@@ -93,10 +97,12 @@ impl Served {
     /// Prepares and starts a request at a place. Dropping the future or the stream gives everything back but the place, which is given
     /// back with the last hold on it.
     pub async fn speak_at(self: &Arc<Self>, place: Arc<Place>, request: SpeechRequest, voice: Voice) -> Result<SpeechStream, SpeechError> {
+        let arrival = Arrival::now();
         self.pipeline.check_healthy()?;
         let longest_s = longest_audio_s(&request);
         let prepared = self.prepare(request, voice).await?;
-        let (job, ends) = Job::new(Pipeline::next_seq(), prepared.prompt, self.info.stages.len(), longest_s);
+        let measures = self.measures.begin(arrival, prepared.usage, prepared.warnings.len());
+        let (job, ends) = Job::new(Pipeline::next_seq(), prepared.prompt, self.info.stages.len(), longest_s, measures);
         let head = SpeechHead {
             sample_rate_hz: self.model.sample_rate_hz,
             channels: self.info.channels,
@@ -104,8 +110,13 @@ impl Served {
             warnings: prepared.warnings,
         };
         let stream = SpeechStream::new(head, Arc::clone(&job), ends, Arc::clone(&self.pipeline), place);
-        self.pipeline.begin(&job)?;
+        self.pipeline.begin(&job).inspect_err(|error| job.measures.failed(error))?;
         Ok(stream)
+    }
+
+    /// What each stage replica is doing.
+    pub fn pulses(&self) -> Vec<Pulse> {
+        self.pipeline.pulses()
     }
 
     /// Requests that can hold a slot at once.

@@ -38,11 +38,13 @@ impl SpeechStream {
             }
             Ok(Piece::Done(finish)) => {
                 self.finish = Some(finish);
+                self.job.measures.finished(finish);
                 let silent = SpeechError::Failed { message: "TTS model did not produce audio output.".to_owned() };
                 if self.has_audio { None } else { Some(Err(silent)) }
             }
             Err(error) => {
                 self.finish = Some(self.job.finish());
+                self.job.measures.failed(&error);
                 Some(Err(error))
             }
         }
@@ -69,6 +71,7 @@ impl SpeechStream {
 impl Drop for SpeechStream {
     fn drop(&mut self) {
         self.job.cancel();
+        self.job.measures.left();
         self.pipeline.forget(self.job.seq);
     }
 }

@@ -14,13 +14,30 @@ pub struct Heartbeat {
     origin: Instant,
     /// Milliseconds since the origin, plus one; 0 while no call is under way.
     entered: AtomicU64,
+    /// Milliseconds since the origin at which the last call came back.
+    returned: AtomicU64,
     call: AtomicUsize,
+}
+
+/// What a stage replica is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pulse {
+    /// Which stage of the model, counted from 0.
+    pub stage: usize,
+    /// Its name.
+    pub name: String,
+    /// Which replica of it.
+    pub replica: usize,
+    /// The plugin call under way and since when.
+    pub call: Option<(&'static str, Duration)>,
+    /// Since when no call has come back.
+    pub quiet: Duration,
 }
 
 impl Heartbeat {
     /// A heartbeat of a thread that is outside.
     pub fn new() -> Self {
-        Self { origin: Instant::now(), entered: AtomicU64::new(0), call: AtomicUsize::new(0) }
+        Self { origin: Instant::now(), entered: AtomicU64::new(0), returned: AtomicU64::new(0), call: AtomicUsize::new(0) }
     }
 
     /// Runs a call under watch. `call` is an index into [`CALLS`].
@@ -28,8 +45,14 @@ impl Heartbeat {
         self.call.store(call, Ordering::Relaxed);
         self.entered.store(self.origin.elapsed().as_millis() as u64 + 1, Ordering::Release);
         let result = act();
+        self.returned.store(self.origin.elapsed().as_millis() as u64, Ordering::Relaxed);
         self.entered.store(0, Ordering::Release);
         result
+    }
+
+    /// Time since a call came back, or since the thread began.
+    pub fn quiet(&self) -> Duration {
+        self.origin.elapsed().saturating_sub(Duration::from_millis(self.returned.load(Ordering::Relaxed)))
     }
 
     /// The call under way and how long it has been, if one is.

@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::engine::{FindError, SpeechError};
+use crate::observe::metrics::catalogue::REFUSED;
 
 /// Longest message in bytes: an error is under 4 kB with all that surrounds it.
 const MAX_MESSAGE_BYTES: usize = 2800;
@@ -22,12 +23,14 @@ pub struct ApiError {
     param: Option<String>,
     retry_after_s: Option<u64>,
     detail: Option<&'static str>,
+    /// The reason under which it is counted, where the request was turned away and not wrong.
+    refusal: Option<&'static str>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         let message = shortened(message.into(), MAX_MESSAGE_BYTES);
-        Self { status, kind, message, param: None, retry_after_s: None, detail: None }
+        Self { status, kind, message, param: None, retry_after_s: None, detail: None, refusal: None }
     }
 
     fn with_param(mut self, param: impl Into<String>) -> Self {
@@ -43,6 +46,34 @@ impl ApiError {
     fn with_detail(mut self, detail: &'static str) -> Self {
         self.detail = Some(detail);
         self
+    }
+
+    fn with_refusal(mut self, reason: &'static str) -> Self {
+        self.refusal = Some(reason);
+        self
+    }
+
+    /// What is said where the protocol itself was broken, so that there is no request: 400, 408, 414 or 431.
+    pub fn no_http(status: StatusCode) -> Self {
+        let message = match status {
+            StatusCode::REQUEST_TIMEOUT => "the head of the request did not arrive in time",
+            StatusCode::URI_TOO_LONG => "the path of the request is too long",
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "the head of the request is too large or has too many fields",
+            _ => "this is not an HTTP/1.1 request: its first line, a header or its length cannot be read",
+        };
+        Self::new(status, status.canonical_reason().unwrap_or("Bad Request"), message)
+    }
+
+    /// 503: so many connections are open already.
+    pub fn too_many_connections(limit: usize) -> Self {
+        let message = format!("{limit} connections are open already, and no more are taken");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", message).with_retry(1)
+    }
+
+    /// 429: this key has made its requests of this minute.
+    pub fn too_often(per_minute: u32, retry_after_s: u64) -> Self {
+        let message = format!("this key may make {per_minute} requests a minute; try again in {} s", retry_after_s.max(1));
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "RateLimitError", message).with_retry(retry_after_s).with_refusal("rate_limit")
     }
 
     /// 400: a field holds something that cannot be done.
@@ -77,13 +108,13 @@ impl ApiError {
     /// 408: the body did not arrive in time.
     pub fn too_slow(seconds: u64) -> Self {
         let message = format!("the request body did not arrive within {seconds} s");
-        Self::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", message).with_param("body")
+        Self::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", message).with_param("body").with_refusal("too_slow")
     }
 
     /// 413: the body is too large.
     pub fn too_large(limit_bytes: usize) -> Self {
         let message = format!("the request body is larger than the limit of {} MiB ({limit_bytes} bytes)", limit_bytes >> 20);
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large", message).with_param("body")
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large", message).with_param("body").with_refusal("too_large")
     }
 
     /// 426: a WebSocket is opened here, and the request is no handshake.
@@ -128,6 +159,13 @@ impl ApiError {
         &self.message
     }
 
+    /// Counts it if it is a refusal. To be called once, when the client is told.
+    pub fn count(&self) {
+        if let Some(reason) = self.refusal {
+            REFUSED.of([reason]).increment(1);
+        }
+    }
+
     /// The JSON body.
     pub fn body(&self) -> Value {
         let error = json!({"message": self.message, "type": self.kind, "param": self.param, "code": self.status.as_u16()});
@@ -154,10 +192,11 @@ impl From<SpeechError> for ApiError {
                 Self { param: field, ..Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message) }
             }
             SpeechError::Overloaded { retry_after_s } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "RateLimitError", message).with_retry(retry_after_s)
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "RateLimitError", message).with_retry(retry_after_s).with_refusal("queue_full")
             }
             SpeechError::Unavailable { message, retry_after_s } => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", message).with_retry(retry_after_s)
+                let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", message);
+                error.with_retry(retry_after_s).with_refusal("unavailable")
             }
             SpeechError::Failed { message } => Self::failed(message),
         }
@@ -175,6 +214,7 @@ impl From<FindError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        self.count();
         let mut response = (self.status, Json(self.body())).into_response();
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -1,10 +1,14 @@
 //! HTTP: the table of routes, what every answer carries, and the endpoints.
 
+mod access;
+mod auth;
 mod error;
 mod health;
 mod limits;
+mod metrics;
 mod models;
 mod python;
+mod rate;
 mod request_id;
 mod router;
 mod routes;
@@ -14,11 +18,14 @@ mod state;
 mod stream;
 mod validation;
 mod voices;
+mod wire;
 
 #[cfg(test)]
 mod tests;
 
+pub use auth::{Guard, KeyError, NamedKey, Secret};
 pub use error::ApiError;
+pub use limits::Limits;
 pub use router::router;
 pub use routes::{ROUTES, Route};
 pub use server::run;

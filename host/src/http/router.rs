@@ -1,6 +1,7 @@
 //! The router: routes of the table, JSON for what is not in it, and what every answer carries.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
@@ -10,14 +11,16 @@ use http::{HeaderName, Method, header};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, Any as AnyOrigin, CorsLayer};
 
+use super::access;
+use super::auth::{self, Guard};
 use super::error::ApiError;
-use super::request_id::{self, REQUEST_ID};
+use super::request_id::REQUEST_ID;
 use super::routes::{OPEN_WEBUI, ROUTES, Route};
 use super::speech::headers;
 use super::state::App;
 
-/// The router of a server.
-pub fn router(app: App) -> Router {
+/// The router of a server that lets in whom `guard` lets in.
+pub fn router(app: App, guard: Guard) -> Router {
     let mut router = Router::new();
     for (path, route) in paths() {
         router = router.route(&path, (route.handlers)());
@@ -29,9 +32,10 @@ pub fn router(app: App) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .with_state(app)
+        .layer(middleware::from_fn_with_state(Arc::new(guard), auth::check))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(cors())
-        .layer(middleware::from_fn(request_id::tag))
+        .layer(middleware::from_fn(access::account))
 }
 
 /// The table, and what of it is mounted for Open WebUI without being replaced there.
@@ -60,7 +64,7 @@ fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
 /// `authorization`.
 fn cors() -> CorsLayer {
     let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
-    let exposed: Vec<HeaderName> = headers::ALL.into_iter().chain([REQUEST_ID, header::RETRY_AFTER]).collect();
+    let exposed: Vec<HeaderName> = headers::ALL.into_iter().chain([REQUEST_ID, header::RETRY_AFTER, header::WWW_AUTHENTICATE]).collect();
     CorsLayer::new()
         .allow_origin(AnyOrigin)
         .allow_methods(methods)

@@ -3,7 +3,7 @@
 use axum::routing::{MethodRouter, get, post};
 
 use super::state::App;
-use super::{health, models, speech, stream, voices};
+use super::{health, metrics, models, speech, stream, voices};
 
 /// One route.
 pub struct Route {
@@ -33,5 +33,7 @@ pub const ROUTES: &[Route] = &[
     Route { methods: "GET", path: "/health", about: "says whether the server lives", handlers: || get(health::health) },
     Route { methods: "GET", path: "/ready", about: "says whether the server can speak", handlers: || get(health::ready) },
     Route { methods: "GET, POST", path: "/ping", about: "is health without a body", handlers: || get(health::ping).post(health::ping) },
+    Route { methods: "GET", path: "/load", about: "tells how many requests are inside", handlers: || get(health::load) },
+    Route { methods: "GET", path: "/metrics", about: "is the page for Prometheus", handlers: || get(metrics::page) },
     Route { methods: "GET", path: "/version", about: "tells versions", handlers: || get(health::version) },
 ];

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::{App, ROUTES, router};
+use super::{App, Guard, ROUTES, router};
 use crate::engine::{Engine, EngineSettings};
 
 struct Answer {
@@ -30,7 +30,7 @@ async fn ask(method: Method, path: &str, headers: &[(&str, &str)]) -> Answer {
         request = request.header(*name, *value);
     }
     let request = request.body(Body::from("{}")).expect("a request");
-    let response = router(App::new(Engine::new(settings))).oneshot(request).await.expect("an answer");
+    let response = router(App::new(Engine::new(settings)), Guard::default()).oneshot(request).await.expect("an answer");
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.expect("a body").to_bytes();
     Answer { status: parts.status, headers: parts.headers, json: serde_json::from_slice(&bytes).unwrap_or_default() }

@@ -7,6 +7,7 @@ use omni_plugin_api::{Device, HostServices, Level, Metric, SeqId};
 use serde_json::Value;
 
 use crate::engine::{Jobs, Loading};
+use crate::observe::metrics::PluginMetrics;
 
 /// Log lines a second that one model may write; more are counted and told as one line.
 const LINES_A_SECOND: u32 = 200;
@@ -16,13 +17,14 @@ pub struct ModelServices {
     model: String,
     jobs: Arc<Jobs>,
     loading: Loading,
+    measures: PluginMetrics,
     valve: Mutex<Valve>,
 }
 
 impl ModelServices {
     /// Services for `model`, whose sequences are `jobs` and whose load reports to `loading`.
     pub fn new(model: String, jobs: Arc<Jobs>, loading: Loading) -> Self {
-        Self { model, jobs, loading, valve: Mutex::new(Valve::new()) }
+        Self { measures: PluginMetrics::new(&model), model, jobs, loading, valve: Mutex::new(Valve::new()) }
     }
 }
 
@@ -45,7 +47,7 @@ impl HostServices for ModelServices {
     }
 
     fn metric(&self, metric: Metric, name: &str, value: f64) {
-        tracing::debug!(model = self.model, metric = ?metric, name, value, "plugin metric");
+        self.measures.record(metric, name, value);
     }
 
     fn progress(&self, phase: &str, done: u64, total: u64) {

@@ -68,6 +68,7 @@ impl StageThread {
             return self.fail(seq, &PluginError::internal(reason));
         }
         let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
+        slot.clock.output(&self.measures);
         match (&self.next, data) {
             (Some(next), data) => {
                 let link = &slot.job.links[self.index + 1];
@@ -112,6 +113,8 @@ impl StageThread {
         }
         slot.samples += samples.len() as u64;
         slot.job.note_emitted(samples.len() as u64 * 1000 / a_second.max(1));
+        slot.job.measures.emitted(0, samples.len());
+        self.measures.chunk(samples.len() as f64 / a_second.max(1) as f64);
         let longest_s = slot.job.longest_s;
         if slot.samples > longest_s * a_second {
             let reason = format!("gave more than {longest_s} s of audio, more than its text can take");
@@ -147,6 +150,7 @@ impl StageThread {
         let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
         slot.phase = Phase::Finished;
         slot.job.note_ended(reason, generated);
+        slot.clock.finished(&self.measures, reason, generated);
         if let Some(next) = &self.next {
             let (said_last, job) = (slot.said_last, slot.job.clone());
             self.slots.remove(&seq);

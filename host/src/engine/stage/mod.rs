@@ -15,6 +15,7 @@ use omni_plugin_api::{Data, PluginError, SeqId, Stage, StageInfo, StageLimits, c
 
 use self::slot::Slot;
 use super::job::Job;
+use super::measures::StageMeasures;
 use super::pipeline::Pipeline;
 use super::watchdog::Heartbeat;
 use crate::engine::StageSettings;
@@ -62,6 +63,7 @@ pub struct StageThread {
     commands: Receiver<Command>,
     next: Option<Sender<Command>>,
     heartbeat: Arc<Heartbeat>,
+    measures: StageMeasures,
     /// Set when the thread was told to end while a step was under way.
     stopping: bool,
 }
@@ -76,6 +78,7 @@ impl StageThread {
         let info = pipeline.info.stages[index].clone();
         let name = format!("{}/{}", pipeline.id, info.name);
         let (pipeline, beat) = (Arc::clone(pipeline), Arc::clone(&heartbeat));
+        let measures = StageMeasures::new(&pipeline.id, index, &info.name, 0);
         let (settings, next_waits_for_all) = (pipeline.settings(index), pipeline.settings(index + 1).waits_for_all);
         let thread = Self {
             pipeline,
@@ -89,6 +92,7 @@ impl StageThread {
             commands,
             next,
             heartbeat: beat,
+            measures,
             stopping: false,
         };
         let spawned = std::thread::Builder::new().name(name).spawn(move || thread.run_contained());

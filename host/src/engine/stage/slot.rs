@@ -8,6 +8,7 @@ use omni_plugin_api::{Data, StageLimits};
 
 use crate::engine::StageSettings;
 use crate::engine::job::{Job, Piece};
+use crate::engine::measures::SlotClock;
 
 /// Where a sequence stands in a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct Slot {
     pub said_last: bool,
     /// Since when it has been stepped without any event about it.
     pub silent_since: Option<Instant>,
+    /// When what happened to it here.
+    pub clock: SlotClock,
 }
 
 impl Slot {
@@ -57,6 +60,7 @@ impl Slot {
             samples: 0,
             said_last: false,
             silent_since: None,
+            clock: SlotClock::start(),
         }
     }
 
@@ -82,13 +86,15 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
-    use omni_plugin_api::Prompt;
+    use omni_plugin_api::{Prompt, Usage};
 
     use super::*;
+    use crate::engine::measures::{Arrival, ModelMeasures};
 
     #[test]
     fn steps_grow_from_the_first_to_the_steady_size() {
-        let (job, _ends) = Job::new(1, Prompt::default(), 2, 60);
+        let measures = ModelMeasures::new("m", 2, 24_000, 1).begin(Arrival::now(), Usage::default(), 0);
+        let (job, _ends) = Job::new(1, Prompt::default(), 2, 60, measures);
         let mut slot = Slot::new(job);
         let limits = StageLimits { first_units: 3, step_units: 20, ..StageLimits::default() };
         let mut sizes = |limits: &StageLimits, first_steps: &[usize]| -> Vec<usize> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use omni_plugin_api::{ErrorKind, PluginError, SeqId, SeqWork, StageEvent, StepPlan, contain};
 
@@ -29,12 +30,19 @@ impl StageThread {
         self.flush_outboxes();
         self.admit_waiting()?;
         self.feed_hungry()?;
+        self.measure_load();
         let plan = self.plan();
         if plan.work.is_empty() {
             return Ok(());
         }
         let events = self.step(&plan)?;
         self.deliver(&plan, events)
+    }
+
+    /// Notes how many hold a slot and how many wait for one.
+    fn measure_load(&self) {
+        let count = |test: fn(&Slot) -> bool| self.slots.values().filter(|slot| test(slot)).count();
+        self.measures.holds(count(Slot::is_admitted), count(|slot| slot.phase == Phase::Waiting));
     }
 
     /// Whether a turn could do anything without another command.
@@ -74,6 +82,7 @@ impl StageThread {
         for seq in ended {
             self.release(seq)?;
             self.slots.remove(&seq);
+            self.measures.cancelled();
         }
         Ok(())
     }
@@ -108,6 +117,10 @@ impl StageThread {
             let (stage, beat, job) = (&mut self.stage, &self.heartbeat, &slot.job);
             let admitted = beat.watch(ADMIT, || contain("admit", || stage.admit(seq, &job.prompt)));
             slot.phase = if self.index == 0 { Phase::Runnable } else { Phase::Hungry };
+            slot.clock.admitted(&self.measures, &slot.job.measures);
+            if self.index == 0 {
+                slot.job.measures.admitted();
+            }
             self.settle(seq, admitted)?;
         }
         Ok(())
@@ -162,11 +175,17 @@ impl StageThread {
             .collect();
         chosen.sort_by_key(|(slack, work)| (*slack, work.seq));
         chosen.truncate(self.limits.batch);
+        chosen.iter().filter(|_| self.is_last()).for_each(|(slack, work)| {
+            if self.slots.get(&work.seq).is_some_and(|slot| slot.samples > 0) {
+                self.measures.slack(*slack);
+            }
+        });
         StepPlan { work: chosen.into_iter().map(|(_, work)| work).collect() }
     }
 
     /// Submits a step, takes commands while it runs, and collects it.
     fn step(&mut self, plan: &StepPlan) -> Result<Vec<StageEvent>, PluginError> {
+        let begun = Instant::now();
         let (stage, beat) = (&mut self.stage, &self.heartbeat);
         beat.watch(STEP, || contain("step", || stage.submit(plan)))?;
         for work in &plan.work {
@@ -176,12 +195,15 @@ impl StageThread {
         }
         self.stopping |= !self.take_waiting();
         let (stage, beat) = (&mut self.stage, &self.heartbeat);
-        beat.watch(STEP, || contain("step", || stage.collect()))
+        let events = beat.watch(STEP, || contain("step", || stage.collect()));
+        self.measures.stepped(begun.elapsed(), plan.work.len());
+        events
     }
 
     /// The stage as a whole failed: every sequence in it fails, and it is opened anew unless that happened too often.
     fn fault(&mut self, error: &PluginError) {
         let stage = self.info.name.as_str();
+        self.measures.fault();
         tracing::error!(model = self.pipeline.id, stage, error = %error, sequences = self.slots.len(), "a stage failed");
         let detail = format!("{} (stage '{stage}')", error.message);
         // Counted before anybody hears of it: a client that asks again at once must meet the model as it is now.

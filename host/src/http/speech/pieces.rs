@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tracing::Span;
 
 use super::record::Record;
 use super::whole::off_the_edge;
@@ -11,6 +12,7 @@ use crate::audio::chain::{Chain, ChainError, Wanted};
 use crate::audio::encode::{Length, Shape};
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
+use crate::observe::trace;
 
 /// Encoded pieces: what comes before the samples alone, then samples. Of WAV and PCM each piece holds whole samples of all channels.
 pub struct Pieces {
@@ -21,6 +23,8 @@ pub struct Pieces {
     chain: Option<Box<Chain>>,
     ready: VecDeque<Bytes>,
     closing: watch::Receiver<bool>,
+    /// Entered while something is encoded.
+    encoding: Span,
 }
 
 impl Pieces {
@@ -39,7 +43,8 @@ impl Pieces {
         let mut header = Vec::new();
         chain.header(&mut header).map_err(failed)?;
         let head = SpeechHead { sample_rate_hz: chain.shape().sample_rate_hz, ..stream.head.clone() };
-        let mut pieces = Self { stream, head, wanted, chain: Some(Box::new(chain)), ready: VecDeque::new(), closing };
+        let encoding = trace::encode(wanted.format.name());
+        let mut pieces = Self { stream, head, wanted, chain: Some(Box::new(chain)), ready: VecDeque::new(), closing, encoding };
         pieces.keep(header);
         let encoded = pieces.encode(first).await?;
         pieces.keep(encoded);
@@ -102,7 +107,9 @@ impl Pieces {
 
     async fn encode(&mut self, samples: Vec<f32>) -> Result<Vec<u8>, ApiError> {
         let Some(mut chain) = self.chain.take() else { return Ok(Vec::new()) };
+        let encoding = self.encoding.clone();
         let work = move || {
+            let _entered = encoding.entered();
             let mut bytes = Vec::new();
             chain.push(&samples, &mut bytes)?;
             Ok((chain, bytes))
@@ -115,7 +122,9 @@ impl Pieces {
     /// What the encoder still holds.
     async fn close(&mut self) -> Result<Vec<u8>, ApiError> {
         let Some(chain) = self.chain.take() else { return Ok(Vec::new()) };
+        let encoding = self.encoding.clone();
         let work = move || {
+            let _entered = encoding.entered();
             let mut bytes = Vec::new();
             chain.finish(&mut bytes)?;
             Ok(bytes)

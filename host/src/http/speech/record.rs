@@ -4,7 +4,11 @@ use std::time::{Duration, Instant};
 
 use tracing::Span;
 
+use super::form::Delivery;
 use super::validate::Accepted;
+use crate::http::access::Tally;
+use crate::observe;
+use crate::observe::metrics::catalogue::{STREAM_ABORTED, STREAM_COMPLETED};
 
 /// What is known of a request; logged when it is dropped, and then its client has left unless something else was said before.
 pub struct Record {
@@ -18,6 +22,9 @@ pub struct Record {
     started: Instant,
     first_audio: Option<Duration>,
     samples: usize,
+    /// Samples a second, of all channels together.
+    samples_a_second: u64,
+    tally: Tally,
     outcome: Outcome,
 }
 
@@ -31,6 +38,9 @@ enum Outcome {
 impl Record {
     /// The record of a request that begins now. It is logged in the current span, wherever it is dropped.
     pub fn new(accepted: &Accepted) -> Self {
+        if let Some(text) = observe::shown_text(&accepted.request.input) {
+            tracing::info!(text, "asked to speak");
+        }
         Self {
             span: Span::current(),
             model: accepted.served.id.clone(),
@@ -42,6 +52,8 @@ impl Record {
             started: Instant::now(),
             first_audio: None,
             samples: 0,
+            samples_a_second: u64::from(accepted.served.model.sample_rate_hz) * u64::from(accepted.served.info.channels),
+            tally: Tally::current(),
             outcome: Outcome::Left,
         }
     }
@@ -57,6 +69,11 @@ impl Record {
     pub fn made(&mut self, samples: usize) {
         self.first_audio.get_or_insert(self.started.elapsed());
         self.samples += samples;
+        self.tally.audio(self.duration(samples));
+    }
+
+    fn duration(&self, samples: usize) -> Duration {
+        Duration::from_micros((samples as u64).saturating_mul(1_000_000) / self.samples_a_second.max(1))
     }
 
     /// All has been made.
@@ -67,6 +84,17 @@ impl Record {
     /// It failed.
     pub fn failed(&mut self, reason: &str) {
         self.outcome = Outcome::Failed(reason.to_owned());
+    }
+
+    /// Counts how a streamed answer ended.
+    fn count(&self) {
+        let model = self.model.as_str();
+        match &self.outcome {
+            _ if self.delivery == Delivery::Whole.name() => {}
+            Outcome::Done => STREAM_COMPLETED.of([model]).increment(1),
+            Outcome::Left => STREAM_ABORTED.of([model, "closed"]).increment(1),
+            Outcome::Failed(_) => STREAM_ABORTED.of([model, "error"]).increment(1),
+        }
     }
 
     fn log(&self) {
@@ -84,6 +112,7 @@ impl Record {
             chars = self.chars,
             seed = self.seed,
             samples = self.samples,
+            audio_s = self.duration(self.samples).as_secs_f64(),
             first_audio_ms = self.first_audio.map(|time| time.as_millis() as u64),
             total_ms = self.started.elapsed().as_millis() as u64,
             reason,
@@ -95,6 +124,7 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        self.count();
         self.span.in_scope(|| self.log());
     }
 }

@@ -12,6 +12,7 @@ use crate::audio::encode::{EncodeError, Length, Shape};
 use crate::audio::{Format, wav};
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
+use crate::observe::trace;
 
 /// A complete piece of audio.
 pub struct Clip {
@@ -50,7 +51,8 @@ pub async fn collect_while(
     let finish = stream.finish().unwrap_or(Finish { reason: FinishReason::Stop, generated: 0 });
     // The place in the model is free for the next request while this one is encoded.
     drop(stream);
-    let bytes = off_the_edge(wanted, move || gathered.file()).await?;
+    let encoding = trace::encode(wanted.format.name());
+    let bytes = off_the_edge(wanted, move || encoding.in_scope(|| gathered.file())).await?;
     head.sample_rate_hz = wanted.sample_rate_hz.unwrap_or(head.sample_rate_hz);
     Ok(Clip { head, finish, samples, bytes })
 }

@@ -229,6 +229,7 @@ impl Session {
 
     async fn fail(&mut self, error: &ApiError) -> Result<(), End> {
         let Some(speaking) = self.speaking.take() else { return Ok(()) };
+        error.count();
         let failure = Failure::of_unit(self.place, error, speaking.sent_bytes);
         self.socket.tell(&Event::Error(failure)).await?;
         self.end_unit(UnitDone { error: true, ..UnitDone::whole(self.place, speaking.sent_bytes) }).await

@@ -66,7 +66,10 @@ impl Entry {
     pub fn new(index: usize, outcome: Result<(Clip, Format), ApiError>) -> Self {
         match outcome {
             Ok((clip, format)) => Self::success(index, &clip, format),
-            Err(error) => Self::failure(index, &error),
+            Err(error) => {
+                error.count();
+                Self::failure(index, &error)
+            }
         }
     }
 

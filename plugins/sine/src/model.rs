@@ -62,6 +62,7 @@ impl Model for SineModel {
     fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {
         let fields = SineRequest::of(request)?;
         let score = Score::read(&request.input, request.speed)?;
+        self.services.count("characters", score.characters as f64);
         let usage = Usage { text_tokens: score.characters, audio_tokens: speaker::reference_frames(voice) };
         let speaker = Speaker::of(voice)?.map_or_else(|| built_in(voice), Ok)?;
         let utterance = Utterance {

@@ -21,6 +21,11 @@ const SLACK: &[f64] = &[-5.0, -1.0, -0.5, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5
 /// For values of plugins, of which nothing is known.
 const ANYTHING: &[f64] = &[1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6];
 
+/// Why requests are turned away.
+pub const REFUSALS: [&str; 6] = ["queue_full", "unavailable", "rate_limit", "unauthorized", "too_large", "too_slow"];
+/// Why connections are cut.
+pub const CUTS: [&str; 4] = ["too_many", "idle", "slow_head", "slow_reader"];
+
 macro_rules! families {
     ($($id:ident: $kind:ident = $name:literal [$($label:literal)*] $($buckets:ident)?, $about:literal;)*) => {
         $(

@@ -12,7 +12,7 @@ use std::time::Duration;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use omni_plugin_api::INTERFACE_VERSION;
 
-use self::catalogue::{ALL, BUILD};
+use self::catalogue::{ALL, BUILD, CONNECTIONS_CUT, CUTS, REFUSALS, REFUSED};
 pub use cache::CacheMetrics;
 pub use family::{Counts, Family, Levels, Listed, Spreads};
 pub use plugin::PluginMetrics;
@@ -35,6 +35,9 @@ pub fn start() -> Result<(), String> {
     metrics::set_global_recorder(recorder).map_err(|error| format!("metrics cannot be recorded: {error}"))?;
     ALL.iter().for_each(|family| family.describe());
     process::begin();
+    // A rate is measured from zero: what may never happen is on the page before it does.
+    REFUSALS.iter().for_each(|reason| REFUSED.of([reason]).increment(0));
+    CUTS.iter().for_each(|reason| CONNECTIONS_CUT.of([reason]).increment(0));
     BUILD.of([env!("CARGO_PKG_VERSION"), &INTERFACE_VERSION.to_string()]).set(1.0);
     // Only a race of two starts could have set it, and the loser's recorder was refused above.
     let _ = PAGE.set(handle);

@@ -43,7 +43,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the speech API over HTTP.
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     /// Speak a text, aloud or into a file.
     Say(say::SayArgs),
     /// Speak everything in a manifest into files.
@@ -81,7 +81,7 @@ pub fn main() -> ExitCode {
 fn run() -> Outcome {
     let (arguments, stage_flags) = extract_stage_flags(std::env::args_os()).map_err(|error| Failure(error.to_string()))?;
     match Cli::parse_from(arguments).command {
-        Command::Serve(args) => serve::run(args, stage_flags),
+        Command::Serve(args) => serve::run(&args, stage_flags),
         Command::Check(args) => check::run(&args, &stage_flags),
         Command::Checkpoint(args) => checkpoint::run(&args),
         Command::Say(args) => say::run(&args),

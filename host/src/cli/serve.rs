@@ -78,10 +78,10 @@ fn edge_threads(text: &str) -> Result<usize, String> {
 }
 
 /// Serves until a signal comes, or until it is certain that no model can be loaded.
-pub fn run(args: ServeArgs, stage_flags: Vec<StageFlag>) -> Outcome {
+pub fn run(args: &ServeArgs, stage_flags: Vec<StageFlag>) -> Outcome {
     let traces = args.observe.start()?;
     args.reference.tell();
-    let outcome = run_observed(&args, stage_flags);
+    let outcome = run_observed(args, stage_flags);
     if let Some(traces) = traces {
         traces.finish();
     }

@@ -211,22 +211,26 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 /// Lets a request pass, or answers it here. What is refused is still taken in, so that its sender comes to read the answer.
 pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let refusal = match verdict(&guard, &parts) {
-        Ok(()) => return next.run(Request::from_parts(parts, body)).await,
-        Err(refusal) => refusal,
-    };
-    limits::discard(&parts, body).await;
-    refusal
+    match refusal(&guard, &parts) {
+        None => next.run(Request::from_parts(parts, body)).await,
+        Some(refusal) => {
+            limits::discard(&parts, body).await;
+            refusal
+        }
+    }
 }
 
-fn verdict(guard: &Guard, parts: &Parts) -> Result<(), Response> {
+fn refusal(guard: &Guard, parts: &Parts) -> Option<Response> {
     if !guard.guards(parts) {
-        return Ok(());
+        return None;
     }
-    let key = guard.find(&parts.headers).ok_or_else(|| unauthorized(parts.headers.contains_key(header::AUTHORIZATION)))?;
+    let Some(key) = guard.find(&parts.headers) else {
+        return Some(unauthorized(parts.headers.contains_key(header::AUTHORIZATION)));
+    };
     Tally::note_key(&key.name);
-    let Some(bucket) = &key.bucket else { return Ok(()) };
-    bucket.take().map_err(|wait| ApiError::too_often(bucket.per_minute(), wait.as_secs_f64().ceil() as u64).into_response())
+    let bucket = key.bucket.as_ref()?;
+    let wait = bucket.take().err()?;
+    Some(ApiError::too_often(bucket.per_minute(), wait.as_secs_f64().ceil() as u64).into_response())
 }
 
 /// 401, with the reference's word and a sentence for a person.

@@ -38,7 +38,7 @@ pub fn start() -> Result<(), String> {
     // A rate is measured from zero: what may never happen is on the page before it does.
     REFUSALS.iter().for_each(|reason| REFUSED.of([reason]).increment(0));
     CUTS.iter().for_each(|reason| CONNECTIONS_CUT.of([reason]).increment(0));
-    BUILD.of([env!("CARGO_PKG_VERSION"), &INTERFACE_VERSION.to_string()]).set(1.0);
+    BUILD.of([env!("CARGO_PKG_VERSION"), INTERFACE_VERSION]).set(1.0);
     // Only a race of two starts could have set it, and the loser's recorder was refused above.
     let _ = PAGE.set(handle);
     Ok(())

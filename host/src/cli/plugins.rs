@@ -8,7 +8,7 @@ use omni_plugin_api::{FamilyInfo, INTERFACE_VERSION, ModelSource, Placement, Ser
 use serde_json::{Value, json};
 
 use super::{Failure, Outcome, output};
-use crate::observe::{self, LogFormat, LogSettings};
+use crate::observe::{self, LogSettings};
 use crate::plugin::{self, Discovered, PluginSpec, discover, limited};
 
 /// How long a family that carries its weights may take to load, to be asked for its voices.
@@ -51,7 +51,7 @@ pub struct InspectArgs {
 
 /// Runs the command.
 pub fn run(command: &PluginsCommand) -> Outcome {
-    observe::start(&LogSettings { format: LogFormat::Text, level: "warn", file: None, traces: None }).map_err(Failure)?;
+    observe::start(&LogSettings::text("warn")).map_err(Failure)?;
     match command {
         PluginsCommand::List(args) => list(args),
         PluginsCommand::Inspect(args) => inspect(args),

@@ -13,7 +13,7 @@ use crate::audio::Format;
 use crate::engine::{Engine, EngineSettings, ModelState};
 use crate::http::ApiError;
 use crate::http::speech::{Clip, SpeechForm, accept, collect};
-use crate::observe::{self, LogFormat, LogSettings};
+use crate::observe::{self, LogSettings};
 use crate::plugin::PluginSpec;
 
 const EXAMPLES: &str = "\
@@ -62,7 +62,7 @@ pub struct SayArgs {
 
 /// Speaks.
 pub fn run(args: &SayArgs) -> Outcome {
-    observe::start(&LogSettings { format: LogFormat::Text, level: LOGGED, file: None, traces: None }).map_err(Failure)?;
+    observe::start(&LogSettings::text(LOGGED)).map_err(Failure)?;
     let target = Target::of(args.output.as_deref())?;
     let text = text(&args.text)?;
     let bytes = match &args.url {

@@ -25,28 +25,28 @@ const MIN_HEAD_BYTES: usize = 8 << 10;
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
     /// Connections that may be open at once; past them clients get 503
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = Self::DEFAULT.max_connections, value_parser = at_least_one)]
     max_connections: usize,
     /// Bytes of a request's line and headers
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 10, value_parser = head_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = Self::DEFAULT.max_head_bytes, value_parser = head_bytes)]
     max_head_bytes: usize,
     /// Headers of a request
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = Self::DEFAULT.max_headers, value_parser = at_least_one)]
     max_headers: usize,
     /// Mebibytes of a request's body
-    #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = mebibytes)]
+    #[arg(long, value_name = "MIB", default_value_t = Self::DEFAULT.max_body_mib, value_parser = mebibytes)]
     max_body_mib: usize,
     /// Seconds for a request's line and headers to arrive
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.head_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
     head_timeout_secs: u64,
     /// Seconds for a request's body to arrive
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.body_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
     body_timeout_secs: u64,
     /// Seconds a connection may wait for its next request
-    #[arg(long, value_name = "SECONDS", default_value_t = 75, env = "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.idle_timeout_secs, env = "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", value_parser = clap::value_parser!(u64).range(1..))]
     idle_timeout_secs: u64,
     /// Seconds a client may take nothing of what it asked for
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.reader_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
     reader_timeout_secs: u64,
 }
 
@@ -63,7 +63,25 @@ fn mebibytes(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|number| (1..=4096).contains(number)).ok_or_else(|| "a number from 1 to 4096".to_owned())
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
 impl Limits {
+    /// The limits of a server whose operator says nothing.
+    const DEFAULT: Self = Self {
+        max_connections: 4096,
+        max_head_bytes: 64 << 10,
+        max_headers: 256,
+        max_body_mib: 32,
+        head_timeout_secs: 10,
+        body_timeout_secs: 30,
+        idle_timeout_secs: 75,
+        reader_timeout_secs: 120,
+    };
+
     /// Connections open at once.
     pub fn max_connections(&self) -> usize {
         self.max_connections

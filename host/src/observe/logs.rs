@@ -51,6 +51,13 @@ pub struct LogSettings<'a> {
     pub traces: Option<&'a Traces>,
 }
 
+impl<'a> LogSettings<'a> {
+    /// Lines for people, on standard error.
+    pub fn text(level: &'a str) -> Self {
+        Self { format: LogFormat::Text, level, file: None, traces: None }
+    }
+}
+
 /// Starts logging. A second call does nothing.
 ///
 /// # Errors

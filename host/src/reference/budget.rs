@@ -4,9 +4,11 @@ use std::hash::Hash;
 
 use lru::LruCache;
 
+use crate::observe::metrics::CacheMetrics;
+
 /// Values and what they weigh.
 pub struct Budgeted<K: Hash + Eq, V> {
-    name: &'static str,
+    measures: CacheMetrics,
     entries: LruCache<K, (V, usize)>,
     bytes: usize,
     budget: usize,
@@ -15,14 +17,16 @@ pub struct Budgeted<K: Hash + Eq, V> {
 impl<K: Hash + Eq, V: Clone> Budgeted<K, V> {
     /// An empty cache, called `name` in metrics.
     pub fn new(name: &'static str, budget: usize) -> Self {
-        Self { name, entries: LruCache::unbounded(), bytes: 0, budget }
+        Self { measures: CacheMetrics::new(name), entries: LruCache::unbounded(), bytes: 0, budget }
     }
 
     /// A value, which counts as used now.
     pub fn get(&mut self, key: &K) -> Option<V> {
         let found = self.entries.get(key).map(|(value, _)| value.clone());
-        let outcome = if found.is_some() { "hit" } else { "miss" };
-        metrics::counter!("omni_reference_cache_lookups_total", "cache" => self.name, "outcome" => outcome).increment(1);
+        match &found {
+            Some(_) => self.measures.hit(),
+            None => self.measures.missed(),
+        }
         found
     }
 
@@ -60,7 +64,7 @@ impl<K: Hash + Eq, V: Clone> Budgeted<K, V> {
     }
 
     fn report(&self) {
-        metrics::gauge!("omni_reference_cache_bytes", "cache" => self.name).set(self.bytes as f64);
+        self.measures.holds(self.bytes);
     }
 }
 

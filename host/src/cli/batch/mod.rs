@@ -17,8 +17,8 @@ use super::models::ModelArgs;
 use super::{Failure, Outcome, output};
 use crate::audio::Format;
 use crate::engine::{Engine, EngineSettings, ModelState};
-use crate::http::{self, App};
-use crate::observe::{self, LogFormat};
+use crate::http::{self, App, Guard, Limits};
+use crate::observe::{self, LogSettings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +72,7 @@ fn format(text: &str) -> Result<Format, String> {
 
 /// Speaks everything in a manifest.
 pub fn run(args: &BatchArgs) -> Outcome {
-    observe::start(LogFormat::Text, "warn,omni_host::observe::progress=off");
+    observe::start(&LogSettings::text("warn,omni_host::observe::progress=off")).map_err(Failure)?;
     let items = manifest::read(&args.manifest, &defaults(args))?;
     let plan = Plan::new(items, args.format, &args.output_dir, args.restart)?;
     let summary = match &args.url {
@@ -101,7 +101,7 @@ fn told(summary: &Summary, args: &BatchArgs) -> Outcome {
 /// Loads the models in this process and speaks with them, as a server of its own on a port that nobody else knows.
 fn run_here(args: &BatchArgs, plan: Plan) -> Result<Summary, Failure> {
     let plugins = args.models.resolve(None)?;
-    let runtime = super::runtime()?;
+    let runtime = super::runtime(super::EDGE_THREADS)?;
     let engine = Engine::new(EngineSettings { max_queue: usize::from(args.concurrency) * 2, ..EngineSettings::default() });
     engine.load(plugins, observe::progress());
     let server = runtime.block_on(serve(&engine, &runtime))?;
@@ -121,6 +121,7 @@ async fn serve(engine: &Engine, runtime: &Runtime) -> Result<String, Failure> {
     let nowhere = |error: std::io::Error| Failure(format!("no port for the batch's own server: {error}"));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(nowhere)?;
     let address = listener.local_addr().map_err(nowhere)?;
-    runtime.spawn(http::run(listener, http::router(App::new(engine.clone())), std::future::pending()));
+    let router = http::router(App::new(engine.clone()), Guard::default());
+    runtime.spawn(http::run(listener, router, Limits::default(), std::future::pending()));
     Ok(format!("http://{address}"))
 }

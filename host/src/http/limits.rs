@@ -25,28 +25,28 @@ const MIN_HEAD_BYTES: usize = 8 << 10;
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
     /// Connections that may be open at once; past them clients get 503
-    #[arg(long, value_name = "N", default_value_t = Self::DEFAULT.max_connections, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = Limits::DEFAULT.max_connections, value_parser = at_least_one)]
     max_connections: usize,
     /// Bytes of a request's line and headers
-    #[arg(long, value_name = "BYTES", default_value_t = Self::DEFAULT.max_head_bytes, value_parser = head_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.max_head_bytes, value_parser = head_bytes)]
     max_head_bytes: usize,
     /// Headers of a request
-    #[arg(long, value_name = "N", default_value_t = Self::DEFAULT.max_headers, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = Limits::DEFAULT.max_headers, value_parser = at_least_one)]
     max_headers: usize,
     /// Mebibytes of a request's body
-    #[arg(long, value_name = "MIB", default_value_t = Self::DEFAULT.max_body_mib, value_parser = mebibytes)]
+    #[arg(long, value_name = "MIB", default_value_t = Limits::DEFAULT.max_body_mib, value_parser = mebibytes)]
     max_body_mib: usize,
     /// Seconds for a request's line and headers to arrive
-    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.head_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::DEFAULT.head_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
     head_timeout_secs: u64,
     /// Seconds for a request's body to arrive
-    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.body_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::DEFAULT.body_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
     body_timeout_secs: u64,
     /// Seconds a connection may wait for its next request
-    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.idle_timeout_secs, env = "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::DEFAULT.idle_timeout_secs, env = "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", value_parser = clap::value_parser!(u64).range(1..))]
     idle_timeout_secs: u64,
     /// Seconds a client may take nothing of what it asked for
-    #[arg(long, value_name = "SECONDS", default_value_t = Self::DEFAULT.reader_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::DEFAULT.reader_timeout_secs, value_parser = clap::value_parser!(u64).range(1..))]
     reader_timeout_secs: u64,
 }
 

@@ -1,0 +1,1 @@
+//! Whole codecs that several families use.

@@ -1,0 +1,1 @@
+//! Causal convolutions that carry state from chunk to chunk.

@@ -1,0 +1,1 @@
+//! Speaker and audio encoders, one shot.

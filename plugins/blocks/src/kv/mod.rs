@@ -1,0 +1,1 @@
+//! Keys and values: of sequences that grow, and of the steps inside one frame.

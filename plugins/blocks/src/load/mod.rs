@@ -1,0 +1,1 @@
+//! Checkpoints: mapped files, shard indices, names and shapes checked, tensors put on a device.

@@ -1,0 +1,1 @@
+//! The decoder block and its parts.

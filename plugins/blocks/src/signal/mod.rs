@@ -1,0 +1,1 @@
+//! Spectra and mel front ends.

@@ -1,0 +1,1 @@
+//! Tokenizers built from the files of a checkpoint.

@@ -1,1 +1,11 @@
-//! The sampler chain, its noise and its history.
+//! The sampler: an ordered list of operations on logits, a draw, and noise that depends on nothing but its key.
+//!
+//! The order is the family's, as data; the numbers are the request's. [`Chain::draw`] is the plain form, on the host, row by row.
+
+mod chain;
+mod history;
+mod noise;
+
+pub use chain::{Chain, DrawError, Op, Settings};
+pub use history::History;
+pub use noise::NoiseKey;

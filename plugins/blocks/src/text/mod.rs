@@ -1,1 +1,5 @@
 //! Tokenizers built from the files of a checkpoint.
+
+mod bpe;
+
+pub use bpe::{Bpe, TextError};

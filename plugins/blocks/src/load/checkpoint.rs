@@ -6,8 +6,8 @@ use std::path::{Component, Path};
 use safetensors::Dtype;
 use serde::Deserialize;
 
-use super::LoadError;
 use super::mapped::MappedFile;
+use super::{Fault, LoadError, convert};
 
 /// The tensors of a checkpoint by name.
 pub struct Checkpoint {
@@ -78,6 +78,21 @@ impl Checkpoint {
         let (file, inside) = self.places.get(name)?;
         let entry = self.files.get(*file)?.entry(inside)?;
         Some(RawTensor { dtype: entry.dtype, shape: entry.shape, bytes: entry.bytes })
+    }
+
+    /// Rows of a matrix that stays in its file, one after the other. A tensor or a row that is not there is an error.
+    pub fn rows(&self, name: &str, rows: &[usize]) -> Result<Vec<f32>, LoadError> {
+        let missing = || Fault::Missing { name: name.to_owned(), shape: rows.to_vec() };
+        let raw = self.get(name).ok_or_else(missing)?;
+        let count = raw.shape.first().copied().unwrap_or(0).max(1);
+        let size = raw.bytes.len() / count;
+        let mut values = Vec::new();
+        for row in rows {
+            let bytes = row.checked_mul(size).and_then(|from| raw.bytes.get(from..from + size)).ok_or_else(missing)?;
+            let row = convert::to_f32(raw.dtype, bytes);
+            values.extend(row.ok_or_else(|| Fault::Type { name: name.to_owned(), found: format!("{:?}", raw.dtype) })?);
+        }
+        Ok(values)
     }
 
     /// Bytes of all tensors.

@@ -77,6 +77,12 @@ impl<'a> Reader<'a> {
         Ok(Tensor::from_data(data, (self.device, DType::F32)))
     }
 
+    /// Checks a tensor of this shape that stays in its file, to be read row by row later.
+    pub fn check(&self, name: &str, shape: &[usize]) -> Result<(), LoadError> {
+        let raw = self.find(name, shape, true)?;
+        self.count(raw.bytes.len())
+    }
+
     /// The values of a tensor of this shape on the host, for transforms.
     pub fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, LoadError> {
         self.joined(&[name], shape, convert::to_f32)

@@ -1,0 +1,169 @@
+//! A loaded model: its voices, its prompts, its references, its stages.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use omni_plugin_api::{
+    Model, ModelInfo, NamedTensor, Placement, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, Stepwise, Usage,
+    Voice, VoiceInfo,
+};
+
+use crate::config::Config;
+use crate::family::SAMPLE_RATE_HZ;
+use crate::generation::Generation;
+use crate::layout::{Layout, Script};
+use crate::load::{Cloning, Weights};
+use crate::prompt::{Conditioning, Speech};
+use crate::request::Qwen3Request;
+use crate::stages::{Code2Wav, TalkerRoom, TalkerStage};
+use crate::text::Reader;
+use crate::voice::{Asked, MOST_FRAMES, ask};
+
+/// Most positions of one sequence: as many frames as may be asked for, and as much prompt again.
+const LONGEST: usize = 2 * MOST_FRAMES as usize;
+/// Frames that a text may take when the request sets no limit: this many, and [`FRAMES_A_TOKEN`] for each of its tokens.
+const LEAST_BUDGET: u64 = 192;
+/// Almost a second a token: several times what slow speech takes.
+const FRAMES_A_TOKEN: u64 = 12;
+/// Shortest recording that shows a voice, in samples.
+const SHORTEST_REFERENCE: usize = 1024;
+
+/// The model. It is shared by all threads and never changes after it was loaded; what changes belongs to a stage.
+pub struct Qwen3Model {
+    config: Arc<Config>,
+    generation: Generation,
+    reader: Reader,
+    weights: Arc<Weights>,
+}
+
+impl Qwen3Model {
+    /// Loads a checkpoint directory.
+    pub fn open(directory: &Path, placement: &Placement, services: &Services) -> Result<Self, PluginError> {
+        let config = Config::open(directory)?;
+        let generation = Generation::open(directory)?;
+        let reader = Reader::open(directory).map_err(|error| PluginError::checkpoint(error.to_string()))?;
+        let weights = Weights::open(directory, &config, placement, context(&config), services)?;
+        Ok(Self { config: Arc::new(config), generation, reader, weights: Arc::new(weights) })
+    }
+
+    /// The tokens of a speech.
+    fn script(&self, input: &str, asked: &Asked, reads_ahead: bool) -> Result<Script, PluginError> {
+        let unreadable = |error: omni_blocks::text::TextError| PluginError::internal(error.to_string());
+        let text = self.reader.speech(input).map_err(unreadable)?;
+        if text.is_empty() {
+            return Err(PluginError::invalid("input", "Input text cannot be empty"));
+        }
+        let instruction = asked.instruction.as_deref().map(|text| self.reader.instruction(text)).transpose().map_err(unreadable)?;
+        let reference = asked.reference_text.as_deref().map(|text| self.reader.speech(text)).transpose().map_err(unreadable)?;
+        let codes = asked.conditioning.codes.as_ref().map_or(0, Vec::len);
+        Ok(Script {
+            instruction: instruction.unwrap_or_default(),
+            role: self.reader.role().map_err(unreadable)?,
+            text,
+            reference_text: reference.unwrap_or_default(),
+            reference_frames: codes / self.config.talker_config.num_code_groups,
+            language: asked.language,
+            speaker: asked.speaker,
+            reads_ahead,
+        })
+    }
+
+    /// Frames that a speech may take: asked for, or from the length of its text; never more than there are positions.
+    fn budget(&self, script: &Script, asked: Option<u64>) -> Result<usize, PluginError> {
+        let by_text = (FRAMES_A_TOKEN * script.text.len() as u64).clamp(LEAST_BUDGET, MOST_FRAMES);
+        let frames = usize::try_from(asked.unwrap_or(by_text)).unwrap_or(usize::MAX);
+        let (rows, context) = (Layout::new(script, &self.config).rows.len(), context(&self.config));
+        let left = context.saturating_sub(rows);
+        if left == 0 || asked.is_some() && frames > left {
+            let message = format!("the text takes {rows} positions and leaves {left} of the model's {context} for speech; make it shorter");
+            return Err(PluginError::invalid("input", message));
+        }
+        Ok(frames.min(left))
+    }
+}
+
+/// Positions of one sequence.
+fn context(config: &Config) -> usize {
+    config.talker_config.decoder.max_position_embeddings.min(LONGEST)
+}
+
+/// How much a talker holds: on an accelerator many sequences of ordinary length, on the processor a few.
+fn room(config: &Config, device: &Device) -> TalkerRoom {
+    let slots = if *device == Device::flex() { 16 } else { 64 };
+    TalkerRoom { slots, positions: context(config).max(slots * 1024) }
+}
+
+impl Model for Qwen3Model {
+    fn info(&self) -> ModelInfo {
+        let voice = |name: &str| VoiceInfo { name: name.into(), languages: Vec::new(), description: String::new() };
+        ModelInfo {
+            voices: self.config.talker_config.spk_id.names().map(voice).collect(),
+            sample_rate_hz: SAMPLE_RATE_HZ,
+            max_model_len: Some(context(&self.config) as u64),
+        }
+    }
+
+    fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {
+        let fields = Qwen3Request::of(request)?;
+        let asked = ask(&fields, voice, &self.config)?;
+        let is_clone = self.weights.cloning.is_some();
+        let script = self.script(&request.input, &asked, fields.non_streaming_mode.unwrap_or(!is_clone))?;
+        let usage =
+            Usage { text_tokens: (script.text.len() + script.instruction.len()) as u64, audio_tokens: script.reference_frames as u64 };
+        let sampling = fields.extra_params.unwrap_or_default();
+        let speech = Speech {
+            max_frames: self.budget(&script, fields.max_new_tokens)?,
+            script,
+            first: self.generation.first(&sampling),
+            rest: self.generation.rest(&sampling),
+            seed: request.seed,
+            must_end: is_clone && fields.max_new_tokens.is_none(),
+        };
+        let prompt = speech.prompt(asked.conditioning, self.config.talker_config.num_code_groups)?;
+        Ok(Prepared { prompt, usage, warnings: Vec::new() })
+    }
+
+    fn encode_reference(&self, reference: &ReferenceAudio) -> Result<Vec<NamedTensor>, PluginError> {
+        let Some(cloning) = &self.weights.cloning else {
+            return Err(PluginError::unsupported("this checkpoint cannot speak with a reference voice: only a Base checkpoint can"));
+        };
+        if reference.sample_rate_hz != SAMPLE_RATE_HZ {
+            let found = reference.sample_rate_hz;
+            return Err(PluginError::internal(format!("the reference came at {found} Hz, expected {SAMPLE_RATE_HZ}")));
+        }
+        let conditioning = cloning.condition(&reference.samples, &self.weights.device)?;
+        Ok(conditioning.tensors(self.config.talker_config.num_code_groups))
+    }
+
+    fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
+        let room = room(&self.config, &self.weights.device);
+        match index {
+            0 => Ok(Stepwise::boxed(TalkerStage::new(Arc::clone(&self.weights), Arc::clone(&self.config), room))),
+            1 => Ok(Stepwise::boxed(Code2Wav::new(Arc::clone(&self.weights.decoder), room.slots))),
+            _ => Err(PluginError::internal(format!("qwen3_tts has 2 stages, asked for number {index}"))),
+        }
+    }
+}
+
+impl Cloning {
+    /// What a voice carries: the speaker's vector and the codes of a recording at the codec's rate.
+    pub fn condition(&self, samples: &[f32], device: &Device) -> Result<Conditioning, PluginError> {
+        let too_short = || {
+            let (found, least) = (samples.len(), SHORTEST_REFERENCE);
+            PluginError::invalid("ref_audio", format!("the reference audio is too short: {found} samples, at least {least} are needed"))
+        };
+        if samples.len() < SHORTEST_REFERENCE {
+            return Err(too_short());
+        }
+        let failed = |error: String| PluginError::internal(format!("the device failed: {error}"));
+        let codes = self.encoder.encode(samples).ok_or_else(too_short)?;
+        let codes = codes.try_into_vec_as::<i32>().map_err(|error| failed(error.to_string()))?;
+        let mel = self.mel.compute(samples).ok_or_else(too_short)?;
+        let bands = self.mel.spec().bands;
+        let mel = Tensor::<3>::from_data(TensorData::new(mel.clone(), [1, mel.len() / bands, bands]), (device, DType::F32));
+        let vector = self.speaker.forward(mel).map_err(|error| PluginError::invalid("ref_audio", error.to_string()))?;
+        let embedding = vector.try_into_vec_as::<f32>().map_err(|error| failed(error.to_string()))?;
+        Ok(Conditioning { embedding: Some(embedding), codes: Some(codes) })
+    }
+}

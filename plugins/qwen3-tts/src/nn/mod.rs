@@ -1,0 +1,9 @@
+//! The talker as Burn modules.
+
+mod prompt;
+mod sampling;
+mod talker;
+
+pub use prompt::{PromptRows, TextTable};
+pub use sampling::{Row, RowError};
+pub use talker::{Frame, Talker};

@@ -1,0 +1,188 @@
+//! Prompt to frames of codes, for many sequences at once.
+//!
+//! A step reads at most [`CHUNK`] rows of one prompt, so that those who speak never wait long for one who begins; then it makes one frame
+//! for each sequence that has read its prompt. Prompts are read alone and in pieces of fixed size, frames are drawn with noise that
+//! depends on seed and frame: what a sequence says does not depend on who else is in the batch.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use omni_blocks::kv::{KvRow, PagedKv};
+use omni_blocks::sample::DrawError;
+use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, StageEvent, StageLimits, StepPlan, StepStage};
+
+use super::Slots;
+use super::speaking::{End, Speaking};
+use crate::config::Config;
+use crate::layout::Layout;
+use crate::load::Weights;
+use crate::nn::{Frame, PromptRows, Row};
+use crate::prompt::{Conditioning, Speech};
+
+/// Rows of a prompt that one step reads.
+const CHUNK: usize = 128;
+/// Positions of a page.
+pub const PAGE: usize = 64;
+
+/// How much a talker holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TalkerRoom {
+    /// Sequences at once.
+    pub slots: usize,
+    /// Positions of all of them together.
+    pub positions: usize,
+}
+
+/// The stage.
+pub struct TalkerStage {
+    weights: Arc<Weights>,
+    config: Arc<Config>,
+    slots: Slots<Speaking>,
+    kv: PagedKv,
+    room: TalkerRoom,
+}
+
+impl TalkerStage {
+    /// A stage with all slots free.
+    pub fn new(weights: Arc<Weights>, config: Arc<Config>, room: TalkerRoom) -> Self {
+        let shape = crate::nn::Talker::kv_shape(&config.talker_config);
+        let kv = PagedKv::new(shape, room.positions.div_ceil(PAGE), PAGE, &weights.device, weights.dtype);
+        Self { weights, config, slots: Slots::new(room.slots), kv, room }
+    }
+
+    /// Reads a piece of the first prompt of the plan that is not read yet; its hidden state once all is read.
+    fn read_prompt(&mut self, plan: &StepPlan) -> Result<Option<(SeqId, Tensor<3>)>, PluginError> {
+        let waiting = plan.work.iter().map(|work| work.seq).find(|seq| self.slots.get(*seq).is_ok_and(|speaking| speaking.unread() > 0));
+        let Some(seq) = waiting else { return Ok(None) };
+        let speaking = self.slots.get_mut(seq)?;
+        let Some(rows) = speaking.next_rows(CHUNK) else { return Ok(None) };
+        let count = rows.dims()[1];
+        let positions = positions(&[&speaking.kv], count, &self.weights.device);
+        let hidden = self.weights.talker.read(rows, positions, &mut self.kv.pass(vec![&speaking.kv]));
+        speaking.kv.advance(count);
+        Ok((speaking.unread() == 0).then(|| (seq, hidden.narrow(1, count - 1, 1))))
+    }
+
+    /// Reads the newest frame of each sequence: their hidden states, `[R, 1, width]`.
+    fn read_frames(&mut self, seqs: &[SeqId]) -> Result<Tensor<3>, PluginError> {
+        let device = &self.weights.device;
+        let speaking = seqs.iter().map(|seq| self.slots.get(*seq)).collect::<Result<Vec<_>, _>>()?;
+        let codes: Vec<i64> = speaking.iter().flat_map(|speaking| speaking.newest.iter().flatten()).map(|code| i64::from(*code)).collect();
+        let codebooks = self.weights.talker.codebooks();
+        let codes: Tensor<2, Int> = Tensor::from_data(TensorData::new(codes, [seqs.len(), codebooks]), device);
+        let text = Tensor::cat(speaking.iter().map(|speaking| speaking.text()).collect(), 0);
+        let rows = (self.weights.talker.frames(codes) + text).unsqueeze_dim(1);
+        let kv: Vec<&KvRow> = speaking.iter().map(|speaking| &speaking.kv).collect();
+        let positions = positions(&kv, 1, device);
+        let hidden = self.weights.talker.read(rows, positions, &mut self.kv.pass(kv));
+        seqs.iter().try_for_each(|seq| {
+            self.slots.get_mut(*seq)?.kv.advance(1);
+            Ok::<_, PluginError>(())
+        })?;
+        Ok(hidden)
+    }
+
+    /// Draws a frame for each sequence from its hidden state.
+    fn draw(&mut self, seqs: &[SeqId], hidden: Tensor<3>) -> Result<Vec<StageEvent>, PluginError> {
+        let rows = seqs.iter().map(|seq| self.slots.get(*seq).map(|speaking| &speaking.row)).collect::<Result<Vec<&Row>, _>>()?;
+        let drawn = self.weights.talker.draw(hidden, &rows, self.weights.dtype);
+        let drawn = drawn.map_err(|error| PluginError::internal(error.to_string()))?;
+        let mut events = Vec::new();
+        for (seq, frame) in seqs.iter().zip(drawn) {
+            events.extend(self.settle(*seq, frame)?);
+        }
+        Ok(events)
+    }
+
+    /// What became of one sequence.
+    fn settle(&mut self, seq: SeqId, frame: Result<Option<Frame>, DrawError>) -> Result<Vec<StageEvent>, PluginError> {
+        let speaking = self.slots.get_mut(seq)?;
+        let frame = match frame {
+            Err(error) => return Ok(vec![StageEvent::Failed { seq, error: PluginError::internal(error.to_string()) }]),
+            // The end is a token of its own.
+            Ok(None) => {
+                let generated = speaking.frames() as u64 + 1;
+                return Ok(vec![StageEvent::Finished { seq, reason: FinishReason::Stop, generated }]);
+            }
+            Ok(Some(frame)) => frame,
+        };
+        let codes: Vec<i32> = frame.iter().map(|code| *code as i32).collect();
+        let codebooks = codes.len();
+        let mut events = vec![StageEvent::Output { seq, data: Data::Codes { codes, codebooks } }];
+        match speaking.take(frame) {
+            None => {}
+            Some(End::Reason(reason)) => events.push(StageEvent::Finished { seq, reason, generated: speaking.frames() as u64 }),
+            Some(End::Incomplete) => events.push(StageEvent::Failed { seq, error: incomplete(speaking) }),
+        }
+        Ok(events)
+    }
+}
+
+/// The positions `[R, T]` of `time` new rows of each sequence.
+fn positions(rows: &[&KvRow], time: usize, device: &Device) -> Tensor<2, Int> {
+    let positions: Vec<i64> = rows.iter().flat_map(|row| (row.len()..row.len() + time).map(|position| position as i64)).collect();
+    Tensor::from_data(TensorData::new(positions, [rows.len(), time]), device)
+}
+
+fn incomplete(speaking: &Speaking) -> PluginError {
+    let (made, most) = (speaking.frames(), speaking.max_frames());
+    PluginError::internal(format!(
+        "Qwen3-TTS Base did not emit codec EOS before its token budget ({made}/{most} codec tokens); the generated audio is incomplete."
+    ))
+}
+
+impl StepStage for TalkerStage {
+    fn limits(&self) -> StageLimits {
+        let shape = crate::nn::Talker::kv_shape(&self.config.talker_config);
+        StageLimits {
+            slots: self.room.slots,
+            batch: self.room.slots,
+            kv_tokens: self.kv.positions() as u64,
+            bytes_per_sequence: shape.bytes_per_position(self.weights.dtype) * (self.kv.positions() / self.room.slots) as u64,
+            first_units: 1,
+            step_units: 1,
+            ..StageLimits::default()
+        }
+    }
+
+    fn admit(&mut self, seq: SeqId, prompt: &Prompt) -> Result<(), PluginError> {
+        self.slots.check_room()?;
+        let speech: Speech = prompt.read()?;
+        let talker = &self.weights.talker;
+        let conditioning = Conditioning::of(&prompt.tensors, talker.codebooks())?;
+        let layout = Layout::new(&speech.script, &self.config);
+        let positions = layout.rows.len() + speech.max_frames;
+        let kv = self.kv.reserve(positions);
+        let kv = kv.ok_or_else(|| PluginError::exhausted(format!("{positions} positions are not free in the talker's cache")))?;
+        let rows = PromptRows::new(&layout, &conditioning, &self.weights.text, talker, self.config.tts_pad_token_id);
+        match rows {
+            Ok(rows) => self.slots.admit(seq, Speaking::new(&speech, rows, kv)).map(|_| ()),
+            Err(error) => {
+                self.kv.release(kv);
+                Err(PluginError::internal(error.to_string()))
+            }
+        }
+    }
+
+    fn feed(&mut self, seq: SeqId, _chunk: Option<Data>, _last: bool) -> Result<(), PluginError> {
+        Err(PluginError::internal(format!("the talker is the first stage, yet sequence {seq} was fed")))
+    }
+
+    fn step(&mut self, plan: &StepPlan) -> Result<Vec<StageEvent>, PluginError> {
+        let speaks = |seq: &SeqId| self.slots.get(*seq).is_ok_and(|speaking| speaking.unread() == 0);
+        let mut seqs: Vec<SeqId> = plan.work.iter().map(|work| work.seq).filter(speaks).collect();
+        let read = self.read_prompt(plan)?;
+        let mut hidden = if seqs.is_empty() { Vec::new() } else { vec![self.read_frames(&seqs)?] };
+        if let Some((seq, first)) = read {
+            seqs.push(seq);
+            hidden.push(first);
+        }
+        if seqs.is_empty() { Ok(Vec::new()) } else { self.draw(&seqs, Tensor::cat(hidden, 0)) }
+    }
+
+    fn release(&mut self, seq: SeqId) {
+        if let Some(speaking) = self.slots.release(seq) {
+            self.kv.release(speaking.kv);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The family against itself: in any batch, any chunk, any slot.
+
+mod common;
+
+use common::Golden;
+use omni_plugin_api::testing::{Rig, assert_batch_equals_single, assert_slots_are_clean, assert_streamed_equals_whole};
+use omni_plugin_api::{FinishReason, SpeechRequest, Voice};
+use serde_json::json;
+
+const TEXTS: [&str; 8] = [
+    "Hello there, how are you today?",
+    "x",
+    "Hi there.",
+    "Hello there.",
+    "how are you today?",
+    "Hi there. Hello there, how are you today?",
+    "today",
+    "Hello there, how are you today? Hello there, how are you today?",
+];
+
+/// Requests of different lengths, limits, seeds and samplers.
+fn requests(count: usize) -> Vec<SpeechRequest> {
+    let request = |(index, text): (usize, &&str)| {
+        let mut request = SpeechRequest::new(*text).with_seed(1000 + index as u64);
+        request.fields.insert("max_new_tokens".into(), json!(3 + 4 * index));
+        request.fields.insert("non_streaming_mode".into(), json!(index % 2 == 0));
+        if index % 3 == 1 {
+            request.fields.insert("extra_params".into(), json!({"temperature": 1.3, "top_k": 20, "top_p": 0.8}));
+        }
+        request
+    };
+    TEXTS.iter().take(count).enumerate().map(request).collect()
+}
+
+fn custom() -> Rig {
+    Golden::open("custom_voice").rig(Voice::default())
+}
+
+#[test]
+fn a_batch_equals_its_requests_alone_bit_for_bit() {
+    let rig = custom();
+    for count in [1, 3, 8] {
+        assert_batch_equals_single(&rig, &requests(count), 0.0);
+    }
+}
+
+#[test]
+fn clones_in_a_batch_equal_clones_alone() {
+    let golden = Golden::open("base");
+    let rig = golden.rig(golden.voice(golden.case("icl_long_text")));
+    assert_batch_equals_single(&rig, &requests(3), 0.0);
+    assert_streamed_equals_whole(&rig, &requests(3)[2], &[1, 3], 1e-4);
+}
+
+#[test]
+fn streamed_audio_is_the_whole_audio() {
+    let requests = requests(8);
+    assert_streamed_equals_whole(&custom(), &requests[5], &[1, 3, 7, 25], 1e-5);
+}
+
+#[test]
+fn a_used_slot_is_a_fresh_one() {
+    let requests = requests(6);
+    assert_slots_are_clean(&custom(), &requests[5], &requests[2], 0.0);
+}
+
+#[test]
+fn a_seed_is_the_same_speech_and_another_seed_another() {
+    let rig = custom();
+    let speak = |seed| rig.speak(&requests(6)[5].clone().with_seed(seed)).expect("it speaks").samples;
+    assert_eq!(speak(7), speak(7));
+    assert_ne!(speak(7), speak(8));
+}
+
+#[test]
+fn a_limit_that_was_asked_for_is_an_end_and_one_that_was_not_an_error() {
+    let golden = Golden::open("base");
+    let rig = golden.rig(golden.voice(golden.case("icl_long_text")));
+    let mut request = requests(6)[5].clone();
+    // The end can hardly be drawn with such a penalty on everything before it, and the model is random.
+    request.fields.insert("max_new_tokens".into(), json!(5));
+    let spoken = rig.speak(&request).expect("it speaks");
+    assert_eq!((spoken.reason, spoken.samples.len()), (FinishReason::Length, 5 * 1920));
+}

@@ -1,0 +1,155 @@
+//! The golden checkpoints and what the published package computed with them; see `tests/golden/README.md`.
+
+#![allow(dead_code)] // Each test binary uses a part.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use burn::tensor::{Int, Tensor, TensorData};
+use omni_plugin_api::{ModelSource, NamedTensor, Placement, Services, SpeechRequest, Voice};
+use qwen3_tts::Qwen3Tts;
+use qwen3_tts::config::Config;
+use qwen3_tts::load::Weights;
+use qwen3_tts::prompt::{REF_CODE, SPEAKER_EMBEDDING};
+use safetensors::SafeTensors;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// One golden checkpoint.
+pub struct Golden {
+    pub directory: PathBuf,
+    pub config: Config,
+    pub cases: Vec<Case>,
+    tensors: Vec<u8>,
+}
+
+/// What was spoken.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Case {
+    pub name: String,
+    pub text: String,
+    pub language: Option<String>,
+    pub speaker: Option<String>,
+    pub instruct: Option<String>,
+    pub ref_text: Option<String>,
+    #[serde(default)]
+    pub x_vector_only: bool,
+    pub non_streaming: bool,
+    #[serde(default)]
+    pub trace: bool,
+    #[serde(default)]
+    pub pcm: bool,
+    #[serde(default)]
+    pub sampled: bool,
+    pub ids: Vec<u32>,
+    pub instruct_ids: Option<Vec<u32>>,
+    pub ref_ids: Option<Vec<u32>>,
+    pub frames: usize,
+    pub stopped: bool,
+}
+
+pub fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+impl Golden {
+    pub fn open(name: &str) -> Self {
+        let directory = golden_folder().join(name);
+        let read = |file: &str| std::fs::read(directory.join(file)).expect("a golden file");
+        Self {
+            config: Config::open(&directory).expect("a config"),
+            cases: serde_json::from_slice(&read("cases.json")).expect("cases"),
+            tensors: read("golden.safetensors"),
+            directory,
+        }
+    }
+
+    pub fn all() -> Vec<Self> {
+        ["custom_voice", "voice_design", "base"].map(Self::open).into()
+    }
+
+    pub fn weights(&self) -> Arc<Weights> {
+        let weights = Weights::open(&self.directory, &self.config, &Placement::default(), 512, &Services::silent());
+        Arc::new(weights.expect("the checkpoint loads"))
+    }
+
+    pub fn source(&self) -> ModelSource {
+        ModelSource::Directory(self.directory.clone())
+    }
+
+    pub fn rig(&self, voice: Voice) -> omni_plugin_api::testing::Rig {
+        omni_plugin_api::testing::Rig::open(&Qwen3Tts, &self.source()).expect("the checkpoint opens").with_voice(voice)
+    }
+
+    pub fn case(&self, name: &str) -> &Case {
+        self.cases.iter().find(|case| case.name == name).expect("a case of this name")
+    }
+
+    /// A float tensor and its shape.
+    pub fn floats(&self, name: &str) -> (Vec<f32>, Vec<usize>) {
+        let file = SafeTensors::deserialize(&self.tensors).expect("a golden file");
+        let tensor = file.tensor(name).expect("a tensor of this name");
+        (tensor.data().as_chunks().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect(), tensor.shape().to_vec())
+    }
+
+    /// An integer tensor and its shape.
+    pub fn ints(&self, name: &str) -> (Vec<i32>, Vec<usize>) {
+        let file = SafeTensors::deserialize(&self.tensors).expect("a golden file");
+        let tensor = file.tensor(name).expect("a tensor of this name");
+        (tensor.data().as_chunks().0.iter().map(|chunk| i32::from_le_bytes(*chunk)).collect(), tensor.shape().to_vec())
+    }
+
+    /// The voice of a case.
+    pub fn voice(&self, case: &Case) -> Voice {
+        let mut voice = Voice { name: case.speaker.clone(), transcript: case.ref_text.clone(), ..Voice::default() };
+        if self.directory.ends_with("base") {
+            let (vector, vector_shape) = self.floats("reference.vector");
+            let (codes, codes_shape) = self.ints("reference.codes");
+            voice.tensors.push(NamedTensor::f32(SPEAKER_EMBEDDING, vector_shape, vector));
+            voice.tensors.push(NamedTensor::i32(REF_CODE, codes_shape, codes));
+        }
+        voice
+    }
+}
+
+impl Case {
+    /// The request that says it: greedy unless it was sampled, as long as it was.
+    pub fn request(&self) -> SpeechRequest {
+        let mut fields = Map::new();
+        fields.insert("language".into(), json!(self.language));
+        fields.insert("instructions".into(), json!(self.instruct));
+        fields.insert("non_streaming_mode".into(), json!(self.non_streaming));
+        fields.insert("max_new_tokens".into(), json!(if self.stopped { 200 } else { self.frames }));
+        if self.x_vector_only {
+            fields.insert("x_vector_only_mode".into(), json!(true));
+        }
+        if self.directory_is_design() {
+            fields.insert("task_type".into(), json!("VoiceDesign"));
+        }
+        if !self.sampled {
+            fields.insert("extra_params".into(), json!({"do_sample": false, "subtalker_dosample": false}));
+        }
+        fields.retain(|_, value| *value != Value::Null);
+        SpeechRequest { fields, ..SpeechRequest::new(self.text.clone()) }
+    }
+
+    fn directory_is_design(&self) -> bool {
+        self.name.starts_with("design")
+    }
+}
+
+/// Distance of two vectors, relative to the length of the second.
+pub fn distance(found: &[f32], wanted: &[f32]) -> f32 {
+    assert_eq!(found.len(), wanted.len(), "lengths");
+    let norm = |values: &mut dyn Iterator<Item = f32>| values.map(|value| value * value).sum::<f32>().sqrt();
+    let gap = norm(&mut found.iter().zip(wanted).map(|(found, wanted)| found - wanted));
+    gap / norm(&mut wanted.iter().copied()).max(f32::MIN_POSITIVE)
+}
+
+pub fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().to_vec().expect("floats")
+}
+
+pub fn ids(ids: &[i64], shape: [usize; 2]) -> Tensor<2, Int> {
+    Tensor::from_data(TensorData::new(ids.to_vec(), shape), &burn::tensor::Device::flex())
+}

@@ -1,1 +1,4 @@
-//! Whole codecs that several families use.
+//! Whole codecs that several families use, and the transformer inside them.
+
+pub mod qwen12hz;
+pub mod transformer;

@@ -67,6 +67,6 @@ impl Proj {
 }
 
 /// Whether a device is the host's processor.
-pub(crate) fn is_host(device: &Device) -> bool {
+fn is_host(device: &Device) -> bool {
     *device == Device::flex()
 }

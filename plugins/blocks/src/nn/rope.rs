@@ -29,7 +29,7 @@ impl RopeTable {
             let row = |position: usize| frequencies.iter().map(move |frequency| turn(f64::from(frequency * position as f32)) as f32);
             let values: Vec<f32> = (0..positions).flat_map(|position| row(position).chain(row(position))).collect();
             let data = TensorData::new(values, [positions, 2 * frequencies.len()]);
-            Tensor::from_data(data, (device, DType::F32)).cast(dtype)
+            Tensor::<2>::from_data(data, (device, DType::F32)).cast(dtype)
         };
         Self { cos: table(f64::cos), sin: table(f64::sin) }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use omni_blocks::encoders::EcapaSpec;
+use omni_blocks::encoders::EcapaConfig;
 use omni_plugin_api::PluginError;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -31,20 +31,7 @@ pub struct Config {
     pub talker_config: TalkerConfig,
     /// The speaker encoder; Base only.
     #[serde(default)]
-    pub speaker_encoder_config: Option<SpeakerConfig>,
-}
-
-/// The speaker encoder. What a file leaves out is as published.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default)]
-pub struct SpeakerConfig {
-    mel_dim: Option<usize>,
-    enc_channels: Option<Vec<usize>>,
-    enc_kernel_sizes: Option<Vec<usize>>,
-    enc_dilations: Option<Vec<usize>>,
-    enc_attention_channels: Option<usize>,
-    enc_res2net_scale: Option<usize>,
-    enc_se_channels: Option<usize>,
+    pub speaker_encoder_config: Option<EcapaConfig>,
 }
 
 /// The talker and what it knows by name.
@@ -156,20 +143,13 @@ impl Config {
         })
     }
 
-    /// The shape of the speaker encoder. Its vector is a row that the talker reads.
-    pub fn speaker(&self) -> EcapaSpec {
-        let published = EcapaSpec::published(self.talker_config.decoder.hidden_size);
-        let told = self.speaker_encoder_config.clone().unwrap_or_default();
-        EcapaSpec {
-            bands: told.mel_dim.unwrap_or(published.bands),
-            channels: told.enc_channels.unwrap_or(published.channels),
-            kernels: told.enc_kernel_sizes.unwrap_or(published.kernels),
-            dilations: told.enc_dilations.unwrap_or(published.dilations),
-            attention: told.enc_attention_channels.unwrap_or(published.attention),
-            scale: told.enc_res2net_scale.unwrap_or(published.scale),
-            squeeze: told.enc_se_channels.unwrap_or(published.squeeze),
-            ..published
-        }
+    /// The speaker encoder of a Base checkpoint. Its vector is a row that the talker reads.
+    pub fn speaker(&self) -> Result<&EcapaConfig, PluginError> {
+        let wrong = |reason: String| PluginError::checkpoint(format!("config.json cannot be used: {reason}"));
+        let speaker = self.speaker_encoder_config.as_ref().ok_or_else(|| wrong("it has no speaker_encoder_config".to_owned()))?;
+        speaker.check().map_err(|error| wrong(error.to_string()))?;
+        let (found, width) = (speaker.enc_dim, self.talker_config.decoder.hidden_size);
+        if found == width { Ok(speaker) } else { Err(wrong(format!("enc_dim is {found}, expected the talker's width {width}"))) }
     }
 
     fn check(&self) -> Result<(), String> {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use burn::tensor::{DType, Device};
 use omni_blocks::codecs::qwen12hz::{self, Decoder, Encoder};
-use omni_blocks::encoders::{Ecapa, EcapaSpec};
+use omni_blocks::encoders::{Ecapa, EcapaConfig};
 use omni_blocks::load::{Checkpoint, LoadError, Progress, Reader};
 use omni_blocks::signal::{MelFrontEnd, MelSpec};
 use omni_plugin_api::{Placement, PluginError, Services};
 
 use crate::config::Config;
+use crate::family::SAMPLE_RATE_HZ;
 use crate::manifest;
 use crate::nn::{Talker, TextTable};
 use crate::task::Task;
@@ -60,9 +61,10 @@ impl Weights {
         let main = Arc::new(Checkpoint::open(directory, STEM).map_err(refuse)?);
         let codec = Checkpoint::open(&directory.join(CODEC), STEM).map_err(refuse)?;
         let codec_config = codec_config(&directory.join(CODEC))?;
-        let task = config.task()?;
-        let spec = config.speaker();
-        manifest::main(config, task, &spec).check(&main).map_err(refuse)?;
+        let speaker = if config.task()? == Task::Base { Some(config.speaker()?) } else { None };
+        check_codec(config, &codec_config)?;
+        manifest::main(config, speaker).check(&main).map_err(refuse)?;
+        manifest::codec(&codec_config).check(&codec).map_err(refuse)?;
         let (device, codec_device) = (device(placement.device(0))?, device(placement.device(1))?);
         let dtype = if device == Device::flex() { DType::F32 } else { DType::BF16 };
         let (done, total) = (Cell::new(0), main.bytes() + codec.bytes());
@@ -72,7 +74,7 @@ impl Weights {
         };
         let readers = Readers { main: &main, codec: &codec, progress: &progress, done: &done };
         readers
-            .load(config, &codec_config, (task == Task::Base).then_some(&spec), (&device, &codec_device), dtype, positions)
+            .load(config, &codec_config, speaker, (&device, &codec_device), dtype, positions)
             .map_err(refuse)
     }
 }
@@ -90,7 +92,7 @@ impl<'a> Readers<'a> {
         &self,
         config: &Config,
         codec: &qwen12hz::Config,
-        speaker: Option<&EcapaSpec>,
+        speaker: Option<&EcapaConfig>,
         (device, codec_device): (&'a Device, &'a Device),
         dtype: DType,
         positions: usize,
@@ -108,7 +110,7 @@ impl<'a> Readers<'a> {
     }
 
     /// Quantisers and spectra are exact on every device.
-    fn cloning(&self, main: &Reader<'a>, device: &'a Device, codec: &qwen12hz::Config, spec: &EcapaSpec) -> Result<Cloning, LoadError> {
+    fn cloning(&self, main: &Reader<'a>, device: &'a Device, codec: &qwen12hz::Config, spec: &EcapaConfig) -> Result<Cloning, LoadError> {
         let encoder = Reader::new(self.codec, device, DType::F32, self.progress, self.done);
         Ok(Cloning {
             encoder: Encoder::load(&encoder, codec, false)?,
@@ -116,6 +118,23 @@ impl<'a> Readers<'a> {
             speaker: Ecapa::load(&main.with_dtype(DType::F32).part("speaker_encoder"), spec)?,
         })
     }
+}
+
+/// The talker's frames must be the codec's.
+fn check_codec(config: &Config, codec: &qwen12hz::Config) -> Result<(), PluginError> {
+    let talker = &config.talker_config;
+    let (made, taken) = (
+        (talker.num_code_groups, talker.code_predictor_config.vocab_size),
+        (codec.decoder_config.num_quantizers, codec.decoder_config.codebook_size),
+    );
+    if made == taken && codec.output_sample_rate == SAMPLE_RATE_HZ && codec.input_sample_rate == SAMPLE_RATE_HZ {
+        return Ok(());
+    }
+    let rate = codec.output_sample_rate;
+    Err(PluginError::checkpoint(format!(
+        "the talker makes {} codebooks of {} codes for {SAMPLE_RATE_HZ} Hz, the codec takes {} of {} and gives {rate} Hz",
+        made.0, made.1, taken.0, taken.1
+    )))
 }
 
 fn codec_config(directory: &Path) -> Result<qwen12hz::Config, PluginError> {

@@ -1,13 +1,13 @@
 //! Every tensor of a checkpoint's main file, with its shape.
 
-use omni_blocks::encoders::EcapaSpec;
+use omni_blocks::codecs::qwen12hz;
+use omni_blocks::encoders::{EcapaConfig, ecapa};
 use omni_blocks::load::Manifest;
 
 use crate::config::{Config, DecoderConfig};
-use crate::task::Task;
 
 /// The tensors of `model.safetensors` that a checkpoint of this config has. Only Base has the speaker encoder.
-pub fn main(config: &Config, task: Task, speaker: &EcapaSpec) -> Manifest {
+pub fn main(config: &Config, speaker: Option<&EcapaConfig>) -> Manifest {
     let mut manifest = Manifest::default();
     let talker = &config.talker_config;
     let (width, text) = (talker.decoder.hidden_size, talker.text_hidden_size);
@@ -18,9 +18,16 @@ pub fn main(config: &Config, task: Task, speaker: &EcapaSpec) -> Manifest {
     decoder(&mut manifest, "talker.model", &talker.decoder);
     manifest.load("talker.codec_head.weight", &[talker.decoder.vocab_size, width]);
     predictor(&mut manifest, config);
-    if task == Task::Base {
-        speaker_encoder(&mut manifest, speaker);
+    if let Some(speaker) = speaker {
+        ecapa::declare(&mut manifest, "speaker_encoder.", speaker);
     }
+    manifest
+}
+
+/// The tensors of `speech_tokenizer/model.safetensors`.
+pub fn codec(config: &qwen12hz::Config) -> Manifest {
+    let mut manifest = Manifest::default();
+    qwen12hz::declare(&mut manifest, "", config);
     manifest
 }
 
@@ -66,32 +73,4 @@ fn decoder(manifest: &mut Manifest, place: &str, config: &DecoderConfig) {
 fn linear(manifest: &mut Manifest, name: &str, inputs: usize, outputs: usize) {
     manifest.load(format!("{name}.weight"), &[outputs, inputs]);
     manifest.load(format!("{name}.bias"), &[outputs]);
-}
-
-fn speaker_encoder(manifest: &mut Manifest, spec: &EcapaSpec) {
-    let (Some(first), Some(last)) = (spec.channels.first().copied(), spec.channels.last().copied()) else { return };
-    let blocks = 1..spec.channels.len() - 1;
-    let joined: usize = blocks.clone().filter_map(|block| spec.channels.get(block)).sum();
-    let kernel = |layer: usize| spec.kernels.get(layer).copied().unwrap_or(1);
-    conv(manifest, "blocks.0.conv", [first, spec.bands, kernel(0)]);
-    for block in blocks {
-        let (inputs, width) = (spec.channels[block - 1], spec.channels[block]);
-        let part = width / spec.scale.max(1);
-        conv(manifest, &format!("blocks.{block}.tdnn1.conv"), [width, inputs, 1]);
-        conv(manifest, &format!("blocks.{block}.tdnn2.conv"), [width, width, 1]);
-        for piece in 0..spec.scale.saturating_sub(1) {
-            conv(manifest, &format!("blocks.{block}.res2net_block.blocks.{piece}.conv"), [part, part, kernel(block)]);
-        }
-        conv(manifest, &format!("blocks.{block}.se_block.conv1"), [spec.squeeze, width, 1]);
-        conv(manifest, &format!("blocks.{block}.se_block.conv2"), [width, spec.squeeze, 1]);
-    }
-    conv(manifest, "mfa.conv", [last, joined, kernel(spec.channels.len() - 1)]);
-    conv(manifest, "asp.tdnn.conv", [spec.attention, 3 * last, 1]);
-    conv(manifest, "asp.conv", [last, spec.attention, 1]);
-    conv(manifest, "fc", [spec.output, 2 * last, 1]);
-}
-
-fn conv(manifest: &mut Manifest, name: &str, shape: [usize; 3]) {
-    manifest.load(format!("speaker_encoder.{name}.weight"), &shape);
-    manifest.load(format!("speaker_encoder.{name}.bias"), &shape[..1]);
 }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn values(tensor: Tensor<4>) -> Vec<f32> {
-        tensor.into_data().to_vec().expect("floats")
+        tensor.into_data().try_to_vec().expect("floats")
     }
 
     #[test]

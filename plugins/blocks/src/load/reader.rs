@@ -152,7 +152,7 @@ mod tests {
         let (device, done) = (Device::flex(), Cell::new(0));
         let reader = Reader::new(&checkpoint, &device, DType::F32, &|_| true, &done);
         let stacked = reader.part("l").rows(&["q", "k"], [3, 2]).expect("they fit");
-        assert_eq!(stacked.into_data().to_vec::<f32>().expect("floats"), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(stacked.into_data().try_to_vec::<f32>().expect("floats"), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(done.get(), 24);
         let cancelled = Reader::new(&checkpoint, &device, DType::BF16, &|_| false, &done).tensor("l.q", [1, 2]);
         assert!(matches!(cancelled, Err(LoadError::Cancelled)));

@@ -24,5 +24,6 @@ pub use frame::{FrameDecoder, Pick};
 pub use mlp::{Act, Mlp, MlpConfig};
 pub use norm::{Norm, NormConfig, NormKind};
 pub use proj::Proj;
+pub(crate) use proj::is_host;
 pub use rope::{Angles, RopeTable, frequencies};
 pub use stack::{Stack, StackConfig};

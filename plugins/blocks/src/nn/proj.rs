@@ -67,6 +67,6 @@ impl Proj {
 }
 
 /// Whether a device is the host's processor.
-fn is_host(device: &Device) -> bool {
+pub(crate) fn is_host(device: &Device) -> bool {
     *device == Device::flex()
 }

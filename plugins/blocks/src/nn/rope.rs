@@ -69,7 +69,7 @@ mod tests {
         let table = RopeTable::new(&frequencies(10_000.0, 4), 8, &device, DType::F32);
         let positions = Tensor::<2, Int>::from_data([[0_i64, 3]], &device);
         let x = Tensor::<4>::from_data([[[[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]]]], &device);
-        let turned = table.at(positions).turn(x).into_data().to_vec::<f32>().expect("floats");
+        let turned = table.at(positions).turn(x).into_data().try_to_vec::<f32>().expect("floats");
         let (a, b) = (3.0_f32, 0.03_f32);
         let wanted = [
             1.0,

@@ -8,7 +8,6 @@ use omni_blocks::load::{Checkpoint, LoadError, Reader};
 use omni_blocks::nn::Proj;
 
 use super::Talker;
-use super::talker::ids_tensor;
 use crate::config::TalkerConfig;
 use crate::layout::{Code, Layout};
 use crate::prompt::Conditioning;

@@ -147,7 +147,7 @@ pub fn distance(found: &[f32], wanted: &[f32]) -> f32 {
 }
 
 pub fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().to_vec().expect("floats")
+    tensor.into_data().try_to_vec().expect("floats")
 }
 
 pub fn ids(ids: &[i64], shape: [usize; 2]) -> Tensor<2, Int> {

@@ -16,7 +16,7 @@ use crate::layout::{Layout, Script};
 use crate::load::{Cloning, Weights};
 use crate::prompt::{Conditioning, Speech};
 use crate::request::Qwen3Request;
-use crate::stages::{Code2Wav, TalkerRoom, TalkerStage};
+use crate::stages::{Code2Wav, Frames, TalkerRoom, TalkerStage};
 use crate::text::Reader;
 use crate::voice::{Asked, MOST_FRAMES, ask};
 
@@ -35,6 +35,7 @@ pub struct Qwen3Model {
     generation: Generation,
     reader: Reader,
     weights: Arc<Weights>,
+    services: Services,
 }
 
 impl Qwen3Model {
@@ -44,7 +45,7 @@ impl Qwen3Model {
         let generation = Generation::open(directory)?;
         let reader = Reader::open(directory).map_err(|error| PluginError::checkpoint(error.to_string()))?;
         let weights = Weights::open(directory, &config, placement, context(&config), services)?;
-        Ok(Self { config: Arc::new(config), generation, reader, weights: Arc::new(weights) })
+        Ok(Self { config: Arc::new(config), generation, reader, weights: Arc::new(weights), services: services.clone() })
     }
 
     /// The tokens of a speech.
@@ -139,7 +140,11 @@ impl Model for Qwen3Model {
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
         let room = room(&self.config, &self.weights.device);
         match index {
-            0 => Ok(Stepwise::boxed(TalkerStage::new(Arc::clone(&self.weights), Arc::clone(&self.config), room))),
+            0 => {
+                let frames = if self.weights.device == Device::flex() { Frames::Plain } else { Frames::Recorded };
+                let (weights, config) = (Arc::clone(&self.weights), Arc::clone(&self.config));
+                Ok(Stepwise::boxed(TalkerStage::new(weights, config, room, frames, self.services.clone())))
+            }
             1 => Ok(Stepwise::boxed(Code2Wav::new(Arc::clone(&self.weights.decoder), room.slots))),
             _ => Err(PluginError::internal(format!("qwen3_tts has 2 stages, asked for number {index}"))),
         }
@@ -160,8 +165,8 @@ impl Cloning {
         let codes = self.encoder.encode(samples).ok_or_else(too_short)?;
         let codes = codes.try_into_vec_as::<i32>().map_err(|error| failed(error.to_string()))?;
         let mel = self.mel.compute(samples).ok_or_else(too_short)?;
-        let bands = self.mel.spec().bands;
-        let mel = Tensor::<3>::from_data(TensorData::new(mel.clone(), [1, mel.len() / bands, bands]), (device, DType::F32));
+        let shape = [1, mel.len() / self.mel.spec().bands, self.mel.spec().bands];
+        let mel = Tensor::<3>::from_data(TensorData::new(mel, shape), (device, DType::F32));
         let vector = self.speaker.forward(mel).map_err(|error| PluginError::invalid("ref_audio", error.to_string()))?;
         let embedding = vector.try_into_vec_as::<f32>().map_err(|error| failed(error.to_string()))?;
         Ok(Conditioning { embedding: Some(embedding), codes: Some(codes) })

@@ -2,9 +2,16 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use common::Golden;
 use omni_plugin_api::testing::{Rig, assert_batch_equals_single, assert_slots_are_clean, assert_streamed_equals_whole};
-use omni_plugin_api::{FinishReason, SpeechRequest, Voice};
+use omni_plugin_api::{
+    Data, FinishReason, Model, Placement, SeqId, SeqWork, Services, SpeechRequest, StageEvent, StepPlan, StepStage, Voice,
+};
+use qwen3_tts::model::Qwen3Model;
+use qwen3_tts::stages::{Frames, TalkerRoom, TalkerStage};
 use serde_json::json;
 
 const TEXTS: [&str; 8] = [
@@ -81,4 +88,38 @@ fn a_limit_that_was_asked_for_is_an_end_and_one_that_was_not_an_error() {
     request.fields.insert("max_new_tokens".into(), json!(5));
     let spoken = rig.speak(&request).expect("it speaks");
     assert_eq!((spoken.reason, spoken.samples.len()), (FinishReason::Length, 5 * 1920));
+}
+
+/// The codes of requests that a talker speaks together.
+fn spoken(golden: &Golden, requests: &[SpeechRequest], frames: Frames) -> BTreeMap<SeqId, Vec<i32>> {
+    let model = Qwen3Model::open(&golden.directory, &Placement::default(), &Services::silent()).expect("it opens");
+    let room = TalkerRoom { slots: 8, positions: 2048 };
+    let mut stage = TalkerStage::new(golden.weights(), Arc::new(golden.config.clone()), room, frames, Services::silent());
+    let mut codes: BTreeMap<SeqId, Vec<i32>> = BTreeMap::new();
+    let mut speaking: Vec<SeqId> = Vec::new();
+    for (seq, request) in (1..).zip(requests) {
+        stage.admit(seq, &model.prepare(request, &Voice::default()).expect("it is taken").prompt).expect("a free slot");
+        speaking.push(seq);
+    }
+    while !speaking.is_empty() {
+        let work = speaking.iter().map(|seq| SeqWork { seq: *seq, max_units: 1 }).collect();
+        for event in stage.step(&StepPlan { work }).expect("a step") {
+            match event {
+                StageEvent::Output { seq, data: Data::Codes { codes: frame, .. } } => codes.entry(seq).or_default().extend(frame),
+                StageEvent::Finished { seq, .. } => {
+                    stage.release(seq);
+                    speaking.retain(|other| *other != seq);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    codes
+}
+
+#[test]
+fn recorded_frames_are_the_plain_frames() {
+    let golden = Golden::open("custom_voice");
+    let requests = requests(5);
+    assert_eq!(spoken(&golden, &requests, Frames::Recorded), spoken(&golden, &requests, Frames::Plain));
 }

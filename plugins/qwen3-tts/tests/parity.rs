@@ -50,8 +50,17 @@ fn texts_become_the_published_tokens() {
     let texts: Vec<Text> = serde_json::from_slice(&std::fs::read(folder.join("texts.json")).expect("a file")).expect("texts");
     assert!(texts.len() > 10);
     for Text { text, ids } in texts {
-        assert_eq!(bpe.encode(&text).expect("ids"), ids, "{text:?}");
+        assert_eq!(parsed(&bpe, &text), ids, "{text:?}");
     }
+}
+
+/// Tokens of a text in which special tokens are what they are called, as the published tokenizer reads it.
+fn parsed(bpe: &Bpe, text: &str) -> Vec<u32> {
+    const SPECIALS: [&str; 3] = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"];
+    let found = SPECIALS.iter().filter_map(|special| Some((text.find(special)?, special))).min();
+    let Some((at, special)) = found else { return bpe.encode(text).expect("ids") };
+    let before = bpe.encode(&text[..at]).expect("ids");
+    [before, vec![bpe.special(special).expect("an id")], parsed(bpe, &text[at + special.len()..])].concat()
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! how long is the holder's business; the arithmetic is [`attend`] for all of them.
 
 mod attend;
+mod device;
 mod frame;
 mod paged;
 mod whole;
@@ -11,6 +12,7 @@ mod whole;
 use burn::tensor::Tensor;
 
 pub use attend::{attend, causal};
+pub use device::{DevicePass, Places, Ruler};
 pub use frame::FrameKv;
 pub use paged::{KvRow, KvShape, PagedKv, PagedPass};
 pub use whole::Whole;

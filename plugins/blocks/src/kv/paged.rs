@@ -1,6 +1,6 @@
 //! Keys and values of sequences that grow, in pages that are shared out at admission.
 
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{KeysValues, attend, causal};
 
@@ -15,10 +15,11 @@ pub struct KvShape {
     pub head_dim: usize,
 }
 
-/// A pool of pages, one tensor `[pages, page, Hkv * D]` for the keys and one for the values of each layer.
+/// A pool of pages, one tensor `[pages * page, Hkv * D]` for the keys and one for the values of each layer. The first page belongs to
+/// nobody: rows of a batch that stand for no sequence write there.
 #[derive(Debug)]
 pub struct PagedKv {
-    layers: Vec<(Tensor<3>, Tensor<3>)>,
+    layers: Vec<(Tensor<2>, Tensor<2>)>,
     shape: KvShape,
     page: usize,
     free: Vec<usize>,
@@ -42,9 +43,9 @@ impl KvShape {
 impl PagedKv {
     /// A pool of `pages` pages of `page` positions.
     pub fn new(shape: KvShape, pages: usize, page: usize, device: &Device, dtype: DType) -> Self {
-        let buffer = || Tensor::zeros([pages, page, shape.heads * shape.head_dim], (device, dtype));
+        let buffer = || Tensor::zeros([(pages + 1) * page, shape.heads * shape.head_dim], (device, dtype));
         let layers = (0..shape.layers).map(|_| (buffer(), buffer())).collect();
-        Self { layers, shape, page, free: (0..pages).rev().collect() }
+        Self { layers, shape, page, free: (1..=pages).rev().collect() }
     }
 
     /// Pages for a sequence of at most `positions` positions; nothing when too few are free.
@@ -61,7 +62,29 @@ impl PagedKv {
 
     /// Positions of the whole pool.
     pub fn positions(&self) -> usize {
-        self.layers.first().map_or(0, |(keys, _)| keys.dims()[0] * self.page)
+        self.layers.first().map_or(0, |(keys, _)| keys.dims()[0] - self.page)
+    }
+
+    /// Positions of a page.
+    pub fn page(&self) -> usize {
+        self.page
+    }
+
+    /// One position of a batch whose rows are known only to the device.
+    pub(super) fn exchange(
+        &mut self,
+        layer: usize,
+        write: &Tensor<2, Int>,
+        read: &Tensor<1, Int>,
+        k: Tensor<2>,
+        v: Tensor<2>,
+    ) -> (Tensor<2>, Tensor<2>) {
+        let (keys, values) = &mut self.layers[layer];
+        let keep = |buffer: &mut Tensor<2>, new: Tensor<2>| {
+            buffer.inplace(|buffer| buffer.scatter_nd(write.clone(), new, IndexingUpdateOp::Assign));
+            buffer.clone().select(0, read.clone())
+        };
+        (keep(keys, k), keep(values, v))
     }
 
     /// A pass over `rows`, each continued by the same number of positions. The caller counts them with [`KvRow::advance`] once all
@@ -92,14 +115,23 @@ impl KvRow {
         self.len += time;
     }
 
-    /// Where `time` new positions go: page, first place in it, how many.
-    fn runs(&self, time: usize) -> Vec<(usize, usize, usize)> {
+    /// The row of the pool that holds a position.
+    pub fn place(&self, position: usize) -> usize {
+        self.pages[position / self.page] * self.page + position % self.page
+    }
+
+    /// The pages, in the order of the positions they hold.
+    pub fn pages(&self) -> &[usize] {
+        &self.pages
+    }
+
+    /// Where `time` new positions go: first row of the pool, how many.
+    fn runs(&self, time: usize) -> Vec<(usize, usize)> {
         let (mut at, end) = (self.len, self.len + time);
         let mut runs = Vec::new();
         while at < end {
-            let place = at % self.page;
-            let count = (self.page - place).min(end - at);
-            runs.push((self.pages[at / self.page], place, count));
+            let count = (self.page - at % self.page).min(end - at);
+            runs.push((self.place(at), count));
             at += count;
         }
         runs
@@ -116,14 +148,14 @@ pub struct PagedPass<'a> {
 impl PagedPass<'_> {
     fn write(&mut self, layer: usize, row: usize, k: Tensor<4>, v: Tensor<4>) {
         let [_, heads, time, width] = k.dims();
-        let flat = |new: Tensor<4>| -> Tensor<3> { new.swap_dims(1, 2).reshape([1, time, heads * width]) };
+        let flat = |new: Tensor<4>| -> Tensor<2> { new.swap_dims(1, 2).reshape([time, heads * width]) };
         let (k, v) = (flat(k), flat(v));
         let mut from = 0;
-        for (page, place, count) in self.rows[row].runs(time) {
+        for (place, count) in self.rows[row].runs(time) {
             let (keys, values) = &mut self.kv.layers[layer];
             for (buffer, new) in [(keys, &k), (values, &v)] {
-                let new = new.clone().narrow(1, from, count);
-                buffer.inplace(|buffer| buffer.slice_assign([page..page + 1, place..place + count, 0..heads * width], new));
+                let new = new.clone().narrow(0, from, count);
+                buffer.inplace(|buffer| buffer.slice_assign([place..place + count, 0..heads * width], new));
             }
             from += count;
         }
@@ -133,12 +165,10 @@ impl PagedPass<'_> {
     fn read(&self, layer: usize, row: usize, len: usize) -> (Tensor<4>, Tensor<4>) {
         let KvShape { heads, head_dim, .. } = self.kv.shape;
         let (keys, values) = &self.kv.layers[layer];
-        let pages = &self.rows[row].pages[..len.div_ceil(self.kv.page)];
-        let ids: Vec<i64> = pages.iter().map(|page| *page as i64).collect();
-        let ids: Tensor<1, Int> = Tensor::from_data(TensorData::new(ids, [pages.len()]), &keys.device());
-        let gather = |buffer: &Tensor<3>| -> Tensor<4> {
-            let all = buffer.clone().select(0, ids.clone()).reshape([1, pages.len() * self.kv.page, heads, head_dim]);
-            all.narrow(1, 0, len).swap_dims(1, 2)
+        let places: Vec<i64> = (0..len).map(|position| self.rows[row].place(position) as i64).collect();
+        let places: Tensor<1, Int> = Tensor::from_data(TensorData::new(places, [len]), &keys.device());
+        let gather = |buffer: &Tensor<2>| -> Tensor<4> {
+            buffer.clone().select(0, places.clone()).reshape([1, len, heads, head_dim]).swap_dims(1, 2)
         };
         (gather(keys), gather(values))
     }

@@ -27,13 +27,16 @@ impl NoiseKey {
 }
 
 /// The golden ratio as a 32-bit fraction: spreads consecutive numbers.
-const STEP: u32 = 0x9E37_79B9;
+pub(super) const STEP: u32 = 0x9E37_79B9;
+/// Factors of the hash, from <https://github.com/skeeto/hash-prospector>.
+pub(super) const FIRST: u32 = 0x21F0_AAAD;
+/// See [`FIRST`].
+pub(super) const SECOND: u32 = 0xD35A_2D97;
 
-/// A bijection of 32-bit numbers in which every bit of the input moves every bit of the output: two multiplications and three shifts,
-/// with the constants of <https://github.com/skeeto/hash-prospector>.
+/// A bijection of 32-bit numbers in which every bit of the input moves every bit of the output: two multiplications and three shifts.
 fn mix(mut bits: u32) -> u32 {
-    bits = (bits ^ (bits >> 16)).wrapping_mul(0x21F0_AAAD);
-    bits = (bits ^ (bits >> 15)).wrapping_mul(0xD35A_2D97);
+    bits = (bits ^ (bits >> 16)).wrapping_mul(FIRST);
+    bits = (bits ^ (bits >> 15)).wrapping_mul(SECOND);
     bits ^ (bits >> 15)
 }
 

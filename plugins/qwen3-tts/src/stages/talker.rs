@@ -4,19 +4,19 @@
 //! for each sequence that has read its prompt. Prompts are read alone and in pieces of fixed size, frames are drawn with noise that
 //! depends on seed and frame: what a sequence says does not depend on who else is in the batch.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use omni_blocks::kv::{KvRow, PagedKv};
-use omni_blocks::sample::DrawError;
-use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, StageEvent, StageLimits, StepPlan, StepStage};
+use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, Services, StageEvent, StageLimits, StepPlan, StepStage};
 
 use super::Slots;
+use super::recorded::{Drawn, Memory, Recorded, RecordedRow, lock};
 use super::speaking::{End, Speaking};
 use crate::config::Config;
 use crate::layout::Layout;
 use crate::load::Weights;
-use crate::nn::{Frame, PromptRows, Row};
+use crate::nn::{PromptRows, Row};
 use crate::prompt::{Conditioning, Speech};
 
 /// Rows of a prompt that one step reads.
@@ -33,21 +33,41 @@ pub struct TalkerRoom {
     pub positions: usize,
 }
 
+impl TalkerRoom {
+    /// Pages of the cache.
+    fn pages(&self) -> usize {
+        self.positions.div_ceil(PAGE)
+    }
+}
+
+/// How frames are made once a prompt was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frames {
+    /// Operation by operation, drawn on the host: exact, a row at a time.
+    Plain,
+    /// As a recorded graph, drawn on the device; requests whose settings it cannot follow are made plainly.
+    Recorded,
+}
+
 /// The stage.
 pub struct TalkerStage {
     weights: Arc<Weights>,
     config: Arc<Config>,
     slots: Slots<Speaking>,
-    kv: PagedKv,
+    memory: Arc<Mutex<Memory>>,
+    recorded: Option<Recorded>,
     room: TalkerRoom,
 }
 
 impl TalkerStage {
     /// A stage with all slots free.
-    pub fn new(weights: Arc<Weights>, config: Arc<Config>, room: TalkerRoom) -> Self {
+    pub fn new(weights: Arc<Weights>, config: Arc<Config>, room: TalkerRoom, frames: Frames, services: Services) -> Self {
         let shape = crate::nn::Talker::kv_shape(&config.talker_config);
-        let kv = PagedKv::new(shape, room.positions.div_ceil(PAGE), PAGE, &weights.device, weights.dtype);
-        Self { weights, config, slots: Slots::new(room.slots), kv, room }
+        let kv = PagedKv::new(shape, room.pages(), PAGE, &weights.device, weights.dtype);
+        let memory = Arc::new(Mutex::new(Memory::new(kv, room.slots, weights.talker.codes() + 1, &weights.device)));
+        let recorded = Recorded::new(Arc::clone(&weights), Arc::clone(&memory), room.slots, services);
+        let recorded = (frames == Frames::Recorded).then_some(recorded);
+        Self { weights, config, slots: Slots::new(room.slots), memory, recorded, room }
     }
 
     /// Reads a piece of the first prompt of the plan that is not read yet; its hidden state once all is read.
@@ -58,7 +78,7 @@ impl TalkerStage {
         let Some(rows) = speaking.next_rows(CHUNK) else { return Ok(None) };
         let count = rows.dims()[1];
         let positions = positions(&[&speaking.kv], count, &self.weights.device);
-        let hidden = self.weights.talker.read(rows, positions, &mut self.kv.pass(vec![&speaking.kv]));
+        let hidden = self.weights.talker.read(rows, positions, &mut lock(&self.memory)?.kv.pass(vec![&speaking.kv]));
         speaking.kv.advance(count);
         Ok((speaking.unread() == 0).then(|| (seq, hidden.narrow(1, count - 1, 1))))
     }
@@ -74,7 +94,7 @@ impl TalkerStage {
         let rows = (self.weights.talker.frames(codes) + text).unsqueeze_dim(1);
         let kv: Vec<&KvRow> = speaking.iter().map(|speaking| &speaking.kv).collect();
         let positions = positions(&kv, 1, device);
-        let hidden = self.weights.talker.read(rows, positions, &mut self.kv.pass(kv));
+        let hidden = self.weights.talker.read(rows, positions, &mut lock(&self.memory)?.kv.pass(kv));
         seqs.iter().try_for_each(|seq| {
             self.slots.get_mut(*seq)?.kv.advance(1);
             Ok::<_, PluginError>(())
@@ -94,8 +114,22 @@ impl TalkerStage {
         Ok(events)
     }
 
+    /// Makes a frame for each sequence by a recorded step.
+    fn run_recorded(&mut self, seqs: &[SeqId]) -> Result<Vec<StageEvent>, PluginError> {
+        let Some(recorded) = &mut self.recorded else { return Ok(Vec::new()) };
+        let row = |seq: &SeqId| Ok(RecordedRow { seq: *seq, slot: self.slots.place(*seq)?, speaking: self.slots.get(*seq)? });
+        let rows = seqs.iter().map(row).collect::<Result<Vec<_>, PluginError>>()?;
+        let drawn = recorded.run(&rows)?;
+        let mut events = Vec::new();
+        for (seq, frame) in seqs.iter().zip(drawn) {
+            self.slots.get_mut(*seq)?.kv.advance(1);
+            events.extend(self.settle(*seq, frame)?);
+        }
+        Ok(events)
+    }
+
     /// What became of one sequence.
-    fn settle(&mut self, seq: SeqId, frame: Result<Option<Frame>, DrawError>) -> Result<Vec<StageEvent>, PluginError> {
+    fn settle(&mut self, seq: SeqId, frame: Drawn) -> Result<Vec<StageEvent>, PluginError> {
         let speaking = self.slots.get_mut(seq)?;
         let frame = match frame {
             Err(error) => return Ok(vec![StageEvent::Failed { seq, error: PluginError::internal(error.to_string()) }]),
@@ -137,8 +171,8 @@ impl StepStage for TalkerStage {
         StageLimits {
             slots: self.room.slots,
             batch: self.room.slots,
-            kv_tokens: self.kv.positions() as u64,
-            bytes_per_sequence: shape.bytes_per_position(self.weights.dtype) * (self.kv.positions() / self.room.slots) as u64,
+            kv_tokens: (self.room.pages() * PAGE) as u64,
+            bytes_per_sequence: shape.bytes_per_position(self.weights.dtype) * (self.room.positions / self.room.slots) as u64,
             first_units: 1,
             step_units: 1,
             ..StageLimits::default()
@@ -152,13 +186,13 @@ impl StepStage for TalkerStage {
         let conditioning = Conditioning::of(&prompt.tensors, talker.codebooks())?;
         let layout = Layout::new(&speech.script, &self.config);
         let positions = layout.rows.len() + speech.max_frames;
-        let kv = self.kv.reserve(positions);
+        let kv = lock(&self.memory)?.kv.reserve(positions);
         let kv = kv.ok_or_else(|| PluginError::exhausted(format!("{positions} positions are not free in the talker's cache")))?;
         let rows = PromptRows::new(&layout, &conditioning, &self.weights.text, talker, self.config.tts_pad_token_id);
         match rows {
             Ok(rows) => self.slots.admit(seq, Speaking::new(&speech, rows, kv)).map(|_| ()),
             Err(error) => {
-                self.kv.release(kv);
+                lock(&self.memory)?.kv.release(kv);
                 Err(PluginError::internal(error.to_string()))
             }
         }
@@ -170,19 +204,25 @@ impl StepStage for TalkerStage {
 
     fn step(&mut self, plan: &StepPlan) -> Result<Vec<StageEvent>, PluginError> {
         let speaks = |seq: &SeqId| self.slots.get(*seq).is_ok_and(|speaking| speaking.unread() == 0);
-        let mut seqs: Vec<SeqId> = plan.work.iter().map(|work| work.seq).filter(speaks).collect();
+        let speaking = plan.work.iter().map(|work| work.seq).filter(speaks);
+        let is_recorded = |seq: &SeqId| self.recorded.is_some() && self.slots.get(*seq).is_ok_and(Recorded::fits);
+        let (recorded, mut seqs): (Vec<SeqId>, Vec<SeqId>) = speaking.partition(is_recorded);
+        let mut events = if recorded.is_empty() { Vec::new() } else { self.run_recorded(&recorded)? };
         let read = self.read_prompt(plan)?;
         let mut hidden = if seqs.is_empty() { Vec::new() } else { vec![self.read_frames(&seqs)?] };
         if let Some((seq, first)) = read {
             seqs.push(seq);
             hidden.push(first);
         }
-        if seqs.is_empty() { Ok(Vec::new()) } else { self.draw(&seqs, Tensor::cat(hidden, 0)) }
+        if !seqs.is_empty() {
+            events.extend(self.draw(&seqs, Tensor::cat(hidden, 0))?);
+        }
+        Ok(events)
     }
 
     fn release(&mut self, seq: SeqId) {
-        if let Some(speaking) = self.slots.release(seq) {
-            self.kv.release(speaking.kv);
+        if let (Some(speaking), Ok(mut memory)) = (self.slots.release(seq), lock(&self.memory)) {
+            memory.kv.release(speaking.kv);
         }
     }
 }

@@ -1,0 +1,190 @@
+//! The chain and the draw as tensor operations, for steps that never leave the device.
+//!
+//! It does what [`Chain`](super::Chain) does with `Penalty`, `MinTokens`, `Temperature`, `TopK`, `TopP` in this order, for requests that
+//! keep at most [`CANDIDATES`] candidates. The noise is that of [`NoiseKey`](super::NoiseKey): its base is worked out on the host, the
+//! rest here.
+
+use burn::tensor::activation::softmax;
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+
+use super::noise::{FIRST, SECOND, STEP};
+use super::{NoiseKey, Settings};
+
+/// Candidates that a draw looks at: as many as published settings keep, and some.
+pub const CANDIDATES: usize = 64;
+/// Numbers of a row's settings.
+const NUMBERS: usize = 5;
+
+/// The settings of a batch, a number a row, `[R, 1]` each.
+#[derive(Debug, Clone)]
+pub struct DeviceSettings {
+    temperature: Tensor<2>,
+    /// 1 where noise is drawn, 0 where the most likely is taken.
+    noise: Tensor<2>,
+    /// Candidates kept, as a number.
+    top_k: Tensor<2>,
+    top_p: Tensor<2>,
+    penalty: Tensor<2>,
+}
+
+impl Settings {
+    /// Whether a draw on the device does what the chain does.
+    pub fn fits_device(&self) -> bool {
+        self.is_greedy() || (1..=CANDIDATES as u32).contains(&self.top_k)
+    }
+
+    /// The settings as a row of numbers for [`DeviceSettings::of`].
+    pub fn numbers(&self) -> [f32; NUMBERS] {
+        match self.is_greedy() {
+            true => [1.0, 0.0, 1.0, 1.0, self.penalty],
+            false => [self.temperature, 1.0, self.top_k as f32, self.top_p, self.penalty],
+        }
+    }
+}
+
+impl DeviceSettings {
+    /// Settings that lie in the columns from `column` on of `numbers` `[R, n]`.
+    pub fn of(numbers: &Tensor<2>, column: usize) -> Self {
+        let of = |index: usize| numbers.clone().narrow(1, column + index, 1);
+        Self { temperature: of(0), noise: of(1), top_k: of(2), top_p: of(3), penalty: of(4) }
+    }
+
+    /// Penalises what `seen` `[R, V]` marks with 1 among the rest's 0: see [`Op::Penalty`](super::Op::Penalty).
+    pub fn penalise(&self, logits: Tensor<2>, seen: Tensor<2>) -> Tensor<2> {
+        let shape = logits.dims();
+        let penalty = self.penalty.clone().expand(shape);
+        let positive = logits.clone().greater_scalar(0.0);
+        let changed = (logits.clone() * penalty.clone()).mask_where(positive, logits.clone() / penalty);
+        logits.mask_where(seen.greater_scalar(0.5), changed)
+    }
+
+    /// Draws an id a row: `logits` `[R, V]`, `bases` `[R, 1]` to `[R]`.
+    pub fn draw(&self, logits: Tensor<2>, bases: Tensor<2, Int>, lane: &Lane) -> Tensor<1, Int> {
+        let [rows, vocabulary] = logits.dims();
+        let count = CANDIDATES.min(vocabulary);
+        let shape = [rows, count];
+        let tempered = logits / self.temperature.clone().expand([rows, vocabulary]);
+        let (top, ids) = tempered.topk_with_indices(count, 1);
+        let rank = lane.ranks.clone().narrow(1, 0, count).expand(shape);
+        // The last that is kept, and all that equal it.
+        let is_last = rank.clone().equal(self.top_k.clone().clamp(1.0, count as f32).sub_scalar(1.0).expand(shape));
+        let last = top.clone().mask_fill(is_last.bool_not(), f32::NEG_INFINITY).max_dim(1).expand(shape);
+        let top = top.clone().mask_fill(top.lower(last), f32::NEG_INFINITY);
+        let mass = softmax(top.clone(), 1);
+        let before = mass.clone().cumsum(1) - mass;
+        let is_beyond = before.greater_equal(self.top_p.clone().expand(shape)).bool_and(rank.greater_scalar(0.5));
+        let is_open = self.top_p.clone().greater_equal_scalar(1.0).expand(shape);
+        let top = top.mask_fill(is_beyond.bool_and(is_open.bool_not()), f32::NEG_INFINITY);
+        let noise = exponential(bases.expand(shape), ids.clone()).log() * self.noise.clone().expand(shape);
+        let best = (top - noise).argmax(1);
+        ids.gather(1, best).reshape([rows])
+    }
+}
+
+/// The ranks of candidates, `[1, CANDIDATES]`: made once, since a recorded step may take nothing from the host.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    ranks: Tensor<2>,
+}
+
+impl Lane {
+    /// The ranks on a device.
+    pub fn new(device: &Device) -> Self {
+        let ranks: Vec<f32> = (0..CANDIDATES).map(|rank| rank as f32).collect();
+        Self { ranks: Tensor::from_data(TensorData::new(ranks, [1, CANDIDATES]), (device, DType::F32)) }
+    }
+}
+
+/// Marks ids `[R]` in rows of `seen` `[n, V]`: row `slots[r]` gets a 1 at `ids[r]`.
+pub fn mark(seen: Tensor<2>, slots: Tensor<1, Int>, ids: Tensor<1, Int>) -> Tensor<2> {
+    let [rows] = ids.dims();
+    let places: Tensor<2, Int> = Tensor::stack(vec![slots, ids.clone()], 1);
+    let ones: Tensor<1> = ids.float().mul_scalar(0.0).add_scalar(1.0).cast(DType::F32).reshape([rows]);
+    seen.scatter_nd(places, ones, IndexingUpdateOp::Assign)
+}
+
+impl NoiseKey {
+    /// The base as the signed number of the same bits, which every device can hold.
+    pub fn signed_base(&self) -> i64 {
+        i64::from(self.base() as i32)
+    }
+}
+
+/// The noise of candidates: bases and ids `[R, n]` to `[R, n]`.
+fn exponential(bases: Tensor<2, Int>, ids: Tensor<2, Int>) -> Tensor<2> {
+    let bits = mix(word(word(bases).bitwise_xor(word(ids.mul_scalar(signed(STEP))))));
+    let uniform = shifted(bits, 9).float().cast(DType::F32).add_scalar(0.5).mul_scalar(1.0 / (1 << 23) as f32);
+    uniform.log().neg()
+}
+
+/// The hash of the noise on words.
+fn mix(bits: Tensor<2, Int>) -> Tensor<2, Int> {
+    let bits = word(bits.clone().bitwise_xor(shifted(bits, 16)).mul_scalar(signed(FIRST)));
+    let bits = word(bits.clone().bitwise_xor(shifted(bits, 15)).mul_scalar(signed(SECOND)));
+    bits.clone().bitwise_xor(shifted(bits, 15))
+}
+
+/// A shift to the right that fills with zeros, also where words are signed.
+fn shifted(bits: Tensor<2, Int>, by: u32) -> Tensor<2, Int> {
+    bits.bitwise_right_shift_scalar(by as i32).bitwise_and_scalar((u32::MAX >> by) as i32)
+}
+
+/// The low 32 bits. Where numbers have no more, a product has been cut already.
+fn word(bits: Tensor<2, Int>) -> Tensor<2, Int> {
+    match bits.dtype() {
+        DType::I64 => bits.bitwise_and_scalar(i64::from(u32::MAX)),
+        _ => bits,
+    }
+}
+
+/// A factor as the signed number of the same bits: products of words by it stay inside 64 bits.
+fn signed(factor: u32) -> i64 {
+    i64::from(factor as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Chain, History, Op};
+
+    #[test]
+    fn the_device_draws_what_the_chain_draws() {
+        let device = Device::flex();
+        let (vocabulary, lane) = (200, Lane::new(&device));
+        let settings = [
+            Settings { temperature: 0.9, top_k: 50, top_p: 1.0, penalty: 1.3, min_tokens: 0 },
+            Settings { temperature: 1.5, top_k: 20, top_p: 0.7, penalty: 1.0, min_tokens: 0 },
+            Settings { temperature: 0.0, top_k: 0, top_p: 1.0, penalty: 2.0, min_tokens: 0 },
+        ];
+        let mut history = History::default();
+        [3, 17, 150].into_iter().for_each(|id| history.push(id));
+        let chain = Chain(vec![Op::Penalty, Op::Temperature, Op::TopK, Op::TopP]);
+        let numbers: Vec<f32> = settings.iter().flat_map(Settings::numbers).collect();
+        let numbers = Tensor::<2>::from_data(TensorData::new(numbers, [3, NUMBERS]), &device);
+        let marks: Vec<f32> = (0..vocabulary).map(|id| f32::from(u8::from([3, 17, 150].contains(&id)))).collect();
+        let seen = Tensor::<1>::from_data(TensorData::new(marks, [vocabulary]), &device).unsqueeze_dim::<2>(0).expand([3, vocabulary]);
+        for frame in 0..200 {
+            let noise = |row: u64| NoiseKey { seed: 9 + row, frame, codebook: 1 };
+            let logits: Vec<f32> = (0..3 * vocabulary as u32).map(|id| 4.0 - noise(77).exponential(id + 1000 * frame) * 2.0).collect();
+            let bases: Vec<i64> = (0..3).map(|row| noise(row).signed_base()).collect();
+            let tensor = Tensor::<2>::from_data(TensorData::new(logits.clone(), [3, vocabulary]), &device);
+            let of = DeviceSettings::of(&numbers, 0);
+            let bases = Tensor::<2, Int>::from_data(TensorData::new(bases, [3, 1]), &device);
+            let drawn = of.draw(of.penalise(tensor, seen.clone()), bases, &lane).into_data().iter::<i64>().collect::<Vec<_>>();
+            for (row, logits) in logits.chunks_exact(vocabulary).enumerate() {
+                let key = noise(row as u64);
+                let wanted = chain.draw(&mut logits.to_vec(), &settings[row], &history, |id| key.exponential(id)).expect("a draw");
+                assert_eq!(drawn[row], i64::from(wanted), "row {row} of frame {frame}");
+            }
+        }
+    }
+
+    #[test]
+    fn marks_go_to_the_rows_of_their_slots() {
+        let device = Device::flex();
+        let ints = |values: [i64; 2]| Tensor::<1, Int>::from_data(values, &device);
+        let seen = mark(Tensor::zeros([3, 4], &device), ints([2, 0]), ints([1, 3]));
+        let values = seen.into_data().try_to_vec::<f32>().expect("floats");
+        assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+    }
+}

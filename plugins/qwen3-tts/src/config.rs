@@ -130,8 +130,13 @@ impl Config {
         let path = directory.join("config.json");
         let wrong = |reason: String| PluginError::checkpoint(format!("'{}' cannot be used: {reason}", path.display()));
         let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-        let config: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        config.check().map_err(wrong)?;
+        Self::parse(&text).map_err(wrong)
+    }
+
+    /// Reads and checks the text of the file; the error is the reason.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let config: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        config.check()?;
         Ok(config)
     }
 

@@ -38,9 +38,14 @@ impl Manifest {
         self.expected.insert(name.into(), Expected { shape: shape.to_vec(), is_used: false });
     }
 
+    /// Every tensor in order of name: its name, its shape, and whether it is used.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &[usize], bool)> {
+        self.expected.iter().map(|(name, expected)| (name.as_str(), expected.shape.as_slice(), expected.is_used))
+    }
+
     /// Names and shapes of the tensors that are used, in order of name.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &[usize])> {
-        self.expected.iter().filter(|(_, expected)| expected.is_used).map(|(name, expected)| (name.as_str(), expected.shape.as_slice()))
+        self.all().filter(|(.., is_used)| *is_used).map(|(name, shape, _)| (name, shape))
     }
 
     /// Compares a checkpoint with it; all faults are told at once.

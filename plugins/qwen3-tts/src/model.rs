@@ -143,7 +143,9 @@ impl Model for Qwen3Model {
             0 => {
                 let frames = if self.weights.device == Device::flex() { Frames::Plain } else { Frames::Recorded };
                 let (weights, config) = (Arc::clone(&self.weights), Arc::clone(&self.config));
-                Ok(Stepwise::boxed(TalkerStage::new(weights, config, room, frames, self.services.clone())))
+                let mut stage = TalkerStage::new(weights, config, room, frames, self.services.clone());
+                stage.warm()?;
+                Ok(Stepwise::boxed(stage))
             }
             1 => Ok(Stepwise::boxed(Code2Wav::new(Arc::clone(&self.weights.decoder), room.slots))),
             _ => Err(PluginError::internal(format!("qwen3_tts has 2 stages, asked for number {index}"))),

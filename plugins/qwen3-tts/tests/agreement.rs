@@ -95,6 +95,7 @@ fn spoken(golden: &Golden, requests: &[SpeechRequest], frames: Frames) -> BTreeM
     let model = Qwen3Model::open(&golden.directory, &Placement::default(), &Services::silent()).expect("it opens");
     let room = TalkerRoom { slots: 8, positions: 2048 };
     let mut stage = TalkerStage::new(golden.weights(), Arc::new(golden.config.clone()), room, frames, Services::silent());
+    stage.warm().expect("it can be warmed");
     let mut codes: BTreeMap<SeqId, Vec<i32>> = BTreeMap::new();
     let mut speaking: Vec<SeqId> = Vec::new();
     for (seq, request) in (1..).zip(requests) {

@@ -18,6 +18,8 @@ use crate::nn::Frame;
 
 /// Fewest pages that a graph is recorded for.
 const FEWEST_PAGES: usize = 4;
+/// Most rows that are warmed.
+const WARMED_ROWS: usize = 32;
 /// Columns of a row before its codes: slot, position, place of its keys, whether the end is barred.
 const HEAD: usize = 4;
 /// Numbers of one chain's settings.
@@ -103,6 +105,19 @@ impl Recorded {
     /// No graph yet: each is recorded when its size is first needed.
     pub fn new(weights: Arc<Weights>, memory: Arc<Mutex<Memory>>, slots: usize, services: Services) -> Self {
         Self { weights, memory, slots, services, marked: HashMap::new(), graphs: HashMap::new() }
+    }
+
+    /// Runs steps of the sizes that most requests need, so that kernels are compiled and tuned before anybody waits for them. The graphs
+    /// are let go again: they belong to the thread that recorded them, which is not yet the stage's.
+    pub fn warm(&mut self) -> Result<(), PluginError> {
+        let sizes = std::iter::successors(Some(1), |rows| Some(rows * 2)).take_while(|rows| *rows <= WARMED_ROWS.min(self.slots));
+        let sizes: Vec<usize> = sizes.collect();
+        for (done, rows) in sizes.iter().enumerate() {
+            self.services.progress("warming", done as u64, sizes.len() as u64);
+            self.record(Size { rows: *rows, pages: FEWEST_PAGES })?;
+            self.graphs.clear();
+        }
+        Ok(())
     }
 
     /// Whether a recorded step can make this sequence's frames.

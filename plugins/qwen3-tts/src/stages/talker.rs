@@ -70,6 +70,11 @@ impl TalkerStage {
         Self { weights, config, slots: Slots::new(room.slots), memory, recorded, room }
     }
 
+    /// Gets what a device compiles and tunes out of the way of the first requests.
+    pub fn warm(&mut self) -> Result<(), PluginError> {
+        self.recorded.as_mut().map_or(Ok(()), Recorded::warm)
+    }
+
     /// Reads a piece of the first prompt of the plan that is not read yet; its hidden state once all is read.
     fn read_prompt(&mut self, plan: &StepPlan) -> Result<Option<(SeqId, Tensor<3>)>, PluginError> {
         let waiting = plan.work.iter().map(|work| work.seq).find(|seq| self.slots.get(*seq).is_ok_and(|speaking| speaking.unread() > 0));

@@ -175,7 +175,7 @@ fn a_configuration_no_network_fits_is_refused_by_field() {
         ("\"decoder_dim\": 1536", "\"decoder_dim\": 1544", "decoder_dim"),
         ("\"encoder_valid_num_quantizers\": 16", "\"encoder_valid_num_quantizers\": 33", "encoder_valid_num_quantizers"),
         ("\"codebook_size\": 2048", "\"codebook_size\": 99999999999", "codebook_size"),
-        ("\"sliding_window\": 72, ", "", "sliding_window"),
+        ("\"sliding_window\": 72,", "\"window\": 72,", "sliding_window"),
     ] {
         assert!(refused(from, to).contains(field), "{}", refused(from, to));
     }

@@ -14,7 +14,7 @@ fn encoder(windowed: bool) -> Encoder {
 }
 
 fn codes(encoder: &Encoder, pcm: &[f32]) -> Vec<i32> {
-    encoder.encode(pcm).expect("some samples").into_data().convert::<i32>().to_vec().expect("codes")
+    encoder.encode(pcm).expect("some samples").into_data().convert::<i32>().try_to_vec().expect("codes")
 }
 
 #[test]

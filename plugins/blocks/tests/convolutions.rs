@@ -93,7 +93,7 @@ fn pushed(pieces: &[usize], x: &Tensor<3>, carried: usize, push: impl Fn(&mut Ca
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whole_signals_are_convolved_as_by_burn(spec in spec(), (mode, burn) in mode(), left in 0..4usize, right in 0..4usize, more in 0..9usize) {

@@ -86,9 +86,9 @@ mod tests {
         for (input, output) in [(3, 1), (40, 16), (700, 8), (1100, 65), (3000, 96), (2100, 300)] {
             let weight = put((0..input * output).map(value).collect(), [input, output], &device);
             let x = put((0..200 * input).map(|n| value(n + 7)).collect(), [200, input], &device);
-            let all = product(x.clone(), &weight).into_data().to_vec::<f32>().expect("f32");
+            let all = product(x.clone(), &weight).into_data().try_to_vec::<f32>().expect("f32");
             for rows in [1, 2, 3, 5, 16, 65, 199] {
-                let few = product(x.clone().narrow(0, 0, rows), &weight).into_data().to_vec::<f32>().expect("f32");
+                let few = product(x.clone().narrow(0, 0, rows), &weight).into_data().try_to_vec::<f32>().expect("f32");
                 assert!(few == all[..rows * output], "{rows} rows of {input} to {output}");
             }
         }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     fn read(slots: &Slots, which: &[usize]) -> Vec<f32> {
-        slots.gather(which).expect("known slots").into_data().to_vec().expect("f32")
+        slots.gather(which).expect("known slots").into_data().try_to_vec().expect("f32")
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub fn tensor<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> Tensor<D> 
 
 /// Reads values back.
 pub fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().to_vec().expect("f32")
+    tensor.into_data().try_to_vec().expect("f32")
 }
 
 /// Largest absolute difference.

@@ -73,9 +73,7 @@ impl Weights {
             !services.is_cancelled(None)
         };
         let readers = Readers { main: &main, codec: &codec, progress: &progress, done: &done };
-        readers
-            .load(config, &codec_config, speaker, (&device, &codec_device), dtype, positions)
-            .map_err(refuse)
+        readers.load(config, &codec_config, speaker, (&device, &codec_device), dtype, positions).map_err(refuse)
     }
 }
 

@@ -85,7 +85,10 @@ fn languages_are_compared_without_case_and_a_dialect_takes_their_place() {
     let language = |language: &str, voice: &str| {
         speech(&prepare(&model, json!({"language": language}), &Voice::named(voice)).expect("it is taken")).script.language
     };
-    assert_eq!((language("english", "ryan"), language("ENGLISH", "ryan"), language("auto", "ryan")), (tag("english"), tag("english"), None));
+    assert_eq!(
+        (language("english", "ryan"), language("ENGLISH", "ryan"), language("auto", "ryan")),
+        (tag("english"), tag("english"), None)
+    );
     for open in ["Auto", "Chinese"] {
         assert_eq!(language(open, "eric"), tag("sichuan_dialect"));
     }

@@ -14,7 +14,7 @@ pub enum Op {
     /// This id cannot be drawn before [`Settings::min_tokens`] draws.
     MinTokens(u32),
     /// These ids can never be drawn.
-    Ban(Vec<Range<u32>>),
+    Ban(Range<u32>),
     /// Divides by [`Settings::temperature`].
     Temperature,
     /// Keeps the [`Settings::top_k`] largest, and what equals the last of them.
@@ -95,7 +95,7 @@ impl Op {
             Op::Penalty => penalise(logits, settings.penalty, history),
             Op::MinTokens(stop) if history.drawn() < settings.min_tokens as usize => ban(logits, *stop..stop + 1),
             Op::MinTokens(_) => {}
-            Op::Ban(ranges) => ranges.iter().for_each(|range| ban(logits, range.clone())),
+            Op::Ban(ids) => ban(logits, ids.clone()),
             Op::Temperature | Op::TopK | Op::TopP if settings.is_greedy() => {}
             Op::Temperature => logits.iter_mut().for_each(|logit| *logit /= settings.temperature),
             Op::TopK => keep_largest(logits, settings.top_k as usize),
@@ -177,7 +177,7 @@ mod tests {
         let mut history = History::default();
         [0, 0, 1].into_iter().for_each(|id| history.push(id));
         let settings = Settings { penalty: 2.0, min_tokens: 4, temperature: 0.0, ..PLAIN };
-        let chain = Chain(vec![Op::Penalty, Op::MinTokens(3), Op::Ban(vec![4..9])]);
+        let chain = Chain(vec![Op::Penalty, Op::MinTokens(3), Op::Ban(4..9)]);
         let mut logits = [4.0, -1.0, 1.0, 9.0, 9.0];
         let drawn = chain.draw(&mut logits, &settings, &history, |_| 1.0);
         assert_eq!((drawn, logits), (Ok(0), [2.0, -2.0, 1.0, f32::NEG_INFINITY, f32::NEG_INFINITY]));
@@ -204,7 +204,7 @@ mod tests {
     fn numbers_that_are_none_and_an_empty_choice_are_errors() {
         let draw = |logits: &mut [f32], ops| Chain(ops).draw(logits, &PLAIN, &History::default(), |_| 1.0);
         assert_eq!(draw(&mut [0.0, f32::NAN], vec![]), Err(DrawError::NotANumber));
-        assert_eq!(draw(&mut [0.0, 1.0], vec![Op::Ban(vec![0..2])]), Err(DrawError::Empty));
+        assert_eq!(draw(&mut [0.0, 1.0], vec![Op::Ban(0..2)]), Err(DrawError::Empty));
         assert_eq!(draw(&mut [1.0, 1.0], vec![]), Ok(0));
     }
 }

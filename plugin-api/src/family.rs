@@ -48,6 +48,14 @@ pub trait Model: Send + Sync {
 
     /// Opens a replica of stage `index` of [`FamilyInfo::stages`]. The host gives it a thread of its own.
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError>;
+
+    /// Opens a replica of stage `index` on another device than [`Placement::device`] names for it: asked for when a deploy file spreads the
+    /// replicas of a stage over devices. Weights may be brought there on the first call.
+    fn open_stage_on(&self, index: usize, device: Device) -> Result<Box<dyn Stage>, PluginError> {
+        Err(PluginError::unsupported(format!(
+            "this family runs all replicas of a stage on one device: stage {index} is not for {device:?}"
+        )))
+    }
 }
 
 /// Where a model's weights come from.

@@ -22,7 +22,7 @@ pub use data::{Data, DataKind, NamedTensor, TensorValues};
 pub use error::{ErrorKind, PluginError, contain};
 pub use family::{Device, Family, Model, ModelSource, Placement};
 pub use info::{Abilities, Checkpoint, FamilyInfo, ModelInfo, StageInfo, TextRules, VoiceInfo, schema_of};
-pub use request::{Prepared, Prompt, ReferenceAudio, SpeechRequest, Usage, Voice};
+pub use request::{Extent, Prepared, Prompt, ReferenceAudio, SpeechRequest, Usage, Voice};
 pub use services::{HostServices, Level, Metric, Services};
 pub use stage::{FinishReason, SeqId, SeqWork, Stage, StageEvent, StageLimits, StepPlan, StepStage, Stepwise};
 pub use version::INTERFACE_VERSION;

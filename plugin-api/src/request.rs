@@ -70,6 +70,19 @@ pub struct Prepared {
     pub usage: Usage,
     /// What could not be spoken, one short ASCII sentence each: shown in a header, the log and a metric.
     pub warnings: Vec<String>,
+    /// What the sequence takes of a key-value cache.
+    pub extent: Extent,
+}
+
+/// What a sequence takes of a stage's key-value cache. The engine reserves all of it before the sequence starts, so that none is ever put
+/// out again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Extent {
+    /// Tokens of the prompt; 0 when the family does not say.
+    pub prompt_tokens: u64,
+    /// Most tokens that are generated after it; 0 reserves as much as any sequence may take.
+    pub max_new_tokens: u64,
 }
 
 /// What a sequence starts from. Its content is the family's own business.

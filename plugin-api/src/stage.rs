@@ -108,11 +108,29 @@ pub struct StageLimits {
     pub first_units: usize,
     /// Units of a steady step.
     pub step_units: usize,
+    /// Tokens that one sequence may take of the cache, prompt and generated together; 0 when only `kv_tokens` limits it.
+    pub max_seq_tokens: u64,
+    /// Device bytes of one token of the cache; 0 when not known.
+    pub kv_token_bytes: u64,
+    /// Prompt tokens that may be new in a step beside sequences that are being spoken, so that none of those waits for long; 0 leaves it to
+    /// the engine, which measures what newcomers cost.
+    pub prefill_tokens: usize,
 }
 
 impl Default for StageLimits {
     fn default() -> Self {
-        Self { slots: 1, batch: 1, buckets: Vec::new(), kv_tokens: 0, bytes_per_sequence: 0, first_units: 1, step_units: 1 }
+        Self {
+            slots: 1,
+            batch: 1,
+            buckets: Vec::new(),
+            kv_tokens: 0,
+            bytes_per_sequence: 0,
+            first_units: 1,
+            step_units: 1,
+            max_seq_tokens: 0,
+            kv_token_bytes: 0,
+            prefill_tokens: 0,
+        }
     }
 }
 

@@ -140,6 +140,14 @@ impl Server {
         assert!(status.is_ok_and(|status| status.success()), "the signal could not be sent");
     }
 
+    /// Ends it on the spot (SIGKILL).
+    ///
+    /// # Panics
+    /// When the signal cannot be sent.
+    pub fn kill(&mut self) {
+        self.process.kill().expect("the server can be killed");
+    }
+
     /// Waits for its end.
     ///
     /// # Panics

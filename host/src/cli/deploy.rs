@@ -2,9 +2,8 @@
 
 use omni_plugin_api::FamilyInfo;
 
-use crate::config::{
-    ChunkPolicy, ConfigArgs, FindingKind, FirstChunk, Given, Growth, Load, Machine, Plan, Report, Setting, StageFlag, fit,
-};
+use crate::config::{self, ChunkPolicy, ConfigArgs, FindingKind, Given, Load, Machine, Plan, Report, Setting, StageFlag, StagePlan, fit};
+use crate::engine::chunks::{Adaptive, ChunkRules, FirstChunk, Growth};
 use crate::engine::{Deployment, Deployments, StageSettings};
 
 /// The deploy configuration of a server.
@@ -61,30 +60,43 @@ fn tell(plan: &Plan) {
 /// What the engine takes of a plan.
 fn deployment(plan: &Plan) -> Deployment {
     let in_front = |index: usize| index.checked_sub(1).and_then(|index| plan.stages.get(index));
-    let settings = |(index, stage): (usize, &crate::config::StagePlan)| {
+    let settings = |(index, stage): (usize, &StagePlan)| {
         // How a stage's stream is cut is set where it is made, and acted on where it is worked through.
         let chunks = in_front(index).and_then(|front| front.chunks.as_ref());
         StageSettings {
+            devices: stage.devices.value.clone(),
             max_seqs: stage.max_num_seqs.as_ref().map(|setting| setting.value as usize),
-            first_steps: chunks.map(first_steps).unwrap_or_default(),
-            step_units: chunks.and_then(|chunks| set(&chunks.steady_frames)).and_then(|steady| steady.last().map(|last| *last as usize)),
+            max_batch: chunks.map(|chunks| chunks.decode_batch.value as usize).filter(|batch| *batch > 0),
+            window: Some(plan.active_stream_window.value as usize),
+            step_tokens: stage.max_num_batched_tokens.as_ref().map(|setting| setting.value as usize),
+            max_seq_tokens: stage.max_model_len.as_ref().map(|setting| setting.value),
+            kv_bytes: stage.kv_bytes.as_ref().map(|setting| setting.value),
+            chunks: chunks.map(chunk_rules).unwrap_or_default(),
             waits_for_all: in_front(index).is_some_and(|front| !front.async_chunk.value),
         }
     };
     Deployment { placement: plan.placement(), stages: plan.stages.iter().enumerate().map(settings).collect() }
 }
 
-/// The sizes of the first chunks, as far as somebody set them.
-fn first_steps(chunks: &ChunkPolicy) -> Vec<usize> {
-    let initial = match set(&chunks.initial) {
-        Some(FirstChunk::Frames(frames)) => vec![*frames],
-        Some(FirstChunk::FromLoad) | None => Vec::new(),
+/// How a stream is cut, as far as somebody set it.
+fn chunk_rules(policy: &ChunkPolicy) -> ChunkRules {
+    let units = |frames: &u32| *frames as usize;
+    let first = set(&policy.initial).map(|first| match first {
+        config::FirstChunk::FromLoad => FirstChunk::FromLoad,
+        config::FirstChunk::Frames(frames) => FirstChunk::Units(units(frames)),
+    });
+    let growth = match &policy.growth.value {
+        config::Growth::Slack => Growth::Slack,
+        config::Growth::Ramp(sizes) => Growth::Ramp(sizes.iter().map(units).collect()),
+        config::Growth::Adaptive(rule) => Growth::Adaptive(Adaptive {
+            min_units: units(&rule.min_frames),
+            margin_ms: rule.margin_ms,
+            divisor: f64::from(rule.divisor),
+            min_growth: units(&rule.min_growth_frames),
+        }),
     };
-    let ramp = match set(&chunks.growth) {
-        Some(Growth::Ramp(sizes)) => sizes.clone(),
-        Some(Growth::Slack | Growth::Adaptive(_)) | None => initial,
-    };
-    ramp.into_iter().map(|frames| frames as usize).collect()
+    let steady = set(&policy.steady_frames).map(|sizes| sizes.iter().map(units).collect());
+    ChunkRules { first, steady: steady.unwrap_or_default(), growth }
 }
 
 /// A setting's value, if somebody set it.

@@ -117,7 +117,7 @@ fn speak_here(args: &SayArgs, text: &str, format: Format) -> Result<Vec<u8>, Fai
 }
 
 async fn speak(plugins: Vec<PluginSpec>, form: SpeechForm) -> Result<Clip, Failure> {
-    let engine = Engine::new(EngineSettings { max_queue: 1, watchdog: PATIENCE, load_timeout: PATIENCE });
+    let engine = Engine::new(EngineSettings { max_queue: 1, watchdog: PATIENCE, load_timeout: PATIENCE, ..EngineSettings::default() });
     engine.load(plugins, observe::progress());
     engine.loaded().await;
     for status in engine.status() {
@@ -126,7 +126,8 @@ async fn speak(plugins: Vec<PluginSpec>, form: SpeechForm) -> Result<Clip, Failu
         }
     }
     let accepted = accept(&engine, form).map_err(|error| refused(&error))?;
-    let stream = accepted.served.speak(accepted.request, accepted.voice).await.map_err(|error| Failure(error.to_string()))?;
+    let stream =
+        accepted.served.speak(accepted.request, accepted.voice, accepted.pacing).await.map_err(|error| Failure(error.to_string()))?;
     collect(stream, accepted.wanted).await.map_err(|error| refused(&error))
 }
 

@@ -51,12 +51,22 @@ pub struct ServeArgs {
     /// Requests a model lets wait beyond those it works on; past them clients get 429
     #[arg(long, value_name = "N", default_value_t = 64)]
     max_queue: usize,
+    /// Seconds of speech that the requests inside a model may want together, as far as their texts tell; past them clients get 429. 0 for no
+    /// limit
+    #[arg(long, value_name = "SECONDS", default_value_t = 14_400)]
+    max_queued_audio_secs: u64,
+    /// Seconds a request may take, waiting and speaking; past them it ends with 504, or with an error event. 0 for no limit
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    request_timeout_secs: u64,
+    /// Seconds a client may leave audio that was made for it alone before its request is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    slow_client_secs: u64,
     /// Seconds a plugin may work without a sign of life before it counts as hung
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     watchdog_secs: u64,
-    /// Seconds a model may take to load
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    load_timeout_secs: u64,
+    /// Seconds a replica that failed stays closed before it is opened again; each time in a row twice as long
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    reopen_secs: u64,
     /// Seconds running requests get to finish when the server is asked to end
     #[arg(long, visible_alias = "shutdown-timeout", value_name = "SECONDS", default_value_t = 30)]
     drain_secs: u64,
@@ -140,10 +150,16 @@ fn print_config(plugins: &[PluginSpec], deploy: &Deploy) -> Outcome {
 }
 
 fn settings(args: &ServeArgs) -> EngineSettings {
+    let unless_zero = |seconds: u64| (seconds > 0).then(|| Duration::from_secs(seconds));
     EngineSettings {
         max_queue: args.max_queue,
+        max_promised: unless_zero(args.max_queued_audio_secs),
+        request_timeout: unless_zero(args.request_timeout_secs),
+        slow_client: Duration::from_secs(args.slow_client_secs),
         watchdog: Duration::from_secs(args.watchdog_secs),
-        load_timeout: Duration::from_secs(args.load_timeout_secs),
+        load_timeout: args.config.init_timeout(),
+        stage_timeout: args.config.stage_init_timeout(),
+        reopen: Duration::from_secs(args.reopen_secs),
     }
 }
 

@@ -37,7 +37,7 @@ pub struct ConfigArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub stage_init_timeout: u64,
     /// Seconds all stages may take to start
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, alias = "load-timeout-secs", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub init_timeout: u64,
     /// Platform whose section of the deploy file is used; found out if not given
     #[arg(long, value_name = "NAME")]

@@ -1,7 +1,7 @@
-//! The door of a model: so many requests run, so many wait, the rest are told when to come back.
+//! The door of a model: so many requests run, so many wait, so much speech is promised; the rest are told when to come back.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -11,45 +11,89 @@ use super::SpeechError;
 /// Longest wait that a refusal suggests.
 const LONGEST_RETRY_S: f64 = 60.0;
 
-/// Counts the requests of a model.
+/// Seconds of speech that a character is taken for before any was spoken.
+const CHARACTER_S: f64 = 0.07;
+
+/// Weight of a new measurement in a running mean.
+const NEWEST: f64 = 0.2;
+
+/// How much a door lets in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DoorLimits {
+    /// Requests that hold slots.
+    pub running: usize,
+    /// Requests that wait for one.
+    pub waiting: usize,
+    /// Seconds of speech that all inside may want together; a request that is alone is let in whatever it wants. None for no limit.
+    pub promised_s: Option<f64>,
+}
+
+/// Counts the requests of a model, and what they want.
 pub struct Admission {
-    running_limit: usize,
-    waiting_limit: usize,
+    limits: DoorLimits,
     inside: AtomicUsize,
-    /// Mean seconds a request stays inside, as bits; moves by a fifth towards each new one.
-    mean_stay_s: AtomicU64,
+    /// Milliseconds of speech that those inside want, as far as they have said.
+    promised_ms: AtomicU64,
+    pace: Mutex<Pace>,
     emptied: Mutex<Option<Arc<Notify>>>,
     /// Told of every place that becomes free.
     freed: Notify,
 }
 
-/// A place in a model. Dropping it frees the place.
+/// What was measured at the door.
+#[derive(Debug)]
+struct Pace {
+    /// Running mean of seconds a request stays.
+    stay_s: f64,
+    /// Running mean of seconds between two that leave while others wait.
+    gap_s: Option<f64>,
+    last_left: Option<Instant>,
+    /// Refused since somebody left: they all come back for the same places.
+    refused: u32,
+    /// Running mean of seconds of speech that a character becomes.
+    character_s: f64,
+}
+
+/// A place in a model. It is free again when it is dropped, or given back before.
 pub struct Place {
     admission: Arc<Admission>,
     since: Instant,
+    promised_ms: AtomicU64,
+    is_given_back: AtomicBool,
 }
 
 impl Admission {
-    /// A door for `running_limit` requests in slots and `waiting_limit` before them.
-    pub fn new(running_limit: usize, waiting_limit: usize) -> Arc<Self> {
-        let mean_stay_s = AtomicU64::new(1f64.to_bits());
-        let (inside, emptied, freed) = (AtomicUsize::new(0), Mutex::new(None), Notify::new());
-        Arc::new(Self { running_limit, waiting_limit, inside, mean_stay_s, emptied, freed })
+    /// A door with these limits.
+    pub fn new(limits: DoorLimits) -> Arc<Self> {
+        let pace = Pace { stay_s: 1.0, gap_s: None, last_left: None, refused: 0, character_s: CHARACTER_S };
+        let (inside, promised_ms, emptied) = (AtomicUsize::new(0), AtomicU64::new(0), Mutex::new(None));
+        Arc::new(Self { limits, inside, promised_ms, pace: Mutex::new(pace), emptied, freed: Notify::new() })
     }
 
     /// Requests that run at once.
     pub fn slots(&self) -> usize {
-        self.running_limit
+        self.limits.running
+    }
+
+    fn most(&self) -> usize {
+        self.limits.running.saturating_add(self.limits.waiting)
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a place, or says when to come back.
     pub fn enter(self: &Arc<Self>) -> Result<Place, SpeechError> {
-        let limit = self.running_limit + self.waiting_limit;
+        let limit = self.most();
         let entered = self.inside.fetch_update(Ordering::AcqRel, Ordering::Acquire, |inside| (inside < limit).then_some(inside + 1));
-        match entered {
-            Ok(_) => Ok(Place { admission: Arc::clone(self), since: Instant::now() }),
-            Err(_) => Err(self.refusal()),
-        }
+        let place = || Place {
+            admission: Arc::clone(self),
+            since: Instant::now(),
+            promised_ms: AtomicU64::new(0),
+            is_given_back: AtomicBool::new(false),
+        };
+        entered.map(|_| place()).map_err(|_| self.refusal())
     }
 
     /// Takes a place as soon as there is one. Newcomers at the door may be quicker: this is for work that goes on without the place.
@@ -66,18 +110,18 @@ impl Admission {
 
     /// Whether [`Self::enter`] would be refused now.
     pub fn check(&self) -> Result<(), SpeechError> {
-        let is_full = self.inside.load(Ordering::Acquire) >= self.running_limit + self.waiting_limit;
+        let is_full = self.inside.load(Ordering::Acquire) >= self.most();
         if is_full { Err(self.refusal()) } else { Ok(()) }
     }
 
     /// Requests that hold a slot.
     pub fn running(&self) -> usize {
-        self.inside.load(Ordering::Acquire).min(self.running_limit)
+        self.inside.load(Ordering::Acquire).min(self.limits.running)
     }
 
     /// Requests that wait for one.
     pub fn waiting(&self) -> usize {
-        self.inside.load(Ordering::Acquire).saturating_sub(self.running_limit)
+        self.inside.load(Ordering::Acquire).saturating_sub(self.limits.running)
     }
 
     /// Waits until nobody is inside.
@@ -95,28 +139,80 @@ impl Admission {
         }
     }
 
-    /// The refusal of a full queue: a slot frees when a request's mean stay, shared among the slots, has passed.
+    /// The refusal of a full house: places become free as fast as they lately did, one for each who was refused.
     fn refusal(&self) -> SpeechError {
-        let mean = f64::from_bits(self.mean_stay_s.load(Ordering::Relaxed));
-        let queue = self.waiting_limit as f64 / self.running_limit.max(1) as f64;
-        let seconds = (mean * queue.max(1.0)).clamp(1.0, LONGEST_RETRY_S).ceil();
+        let mut pace = self.pace();
+        pace.refused = pace.refused.saturating_add(1);
+        let gap_s = pace.gap_s.unwrap_or(pace.stay_s / self.limits.running.max(1) as f64);
+        let seconds = (gap_s * f64::from(pace.refused)).clamp(1.0, LONGEST_RETRY_S).ceil();
         SpeechError::Overloaded { retry_after_s: seconds as u64 }
     }
 
     fn leave(&self, stay: Duration) {
-        let mean = f64::from_bits(self.mean_stay_s.load(Ordering::Relaxed));
-        self.mean_stay_s.store((mean * 0.8 + stay.as_secs_f64() * 0.2).to_bits(), Ordering::Relaxed);
-        let was_last = self.inside.fetch_sub(1, Ordering::AcqRel) == 1;
+        let was_inside = self.inside.fetch_sub(1, Ordering::AcqRel);
+        self.pace().left(stay, was_inside > self.limits.running);
         self.freed.notify_one();
-        if was_last && let Some(notify) = &*self.emptied.lock().unwrap_or_else(PoisonError::into_inner) {
+        if was_inside == 1
+            && let Some(notify) = &*self.emptied.lock().unwrap_or_else(PoisonError::into_inner)
+        {
             notify.notify_waiters();
+        }
+    }
+}
+
+impl Pace {
+    fn left(&mut self, stay: Duration, did_others_wait: bool) {
+        let now = Instant::now();
+        self.stay_s += NEWEST * (stay.as_secs_f64() - self.stay_s);
+        if let (Some(last), true) = (self.last_left, did_others_wait) {
+            let gap_s = now.saturating_duration_since(last).as_secs_f64();
+            self.gap_s = Some(self.gap_s.map_or(gap_s, |mean| mean + NEWEST * (gap_s - mean)));
+        }
+        (self.last_left, self.refused) = (Some(now), 0);
+    }
+}
+
+impl Place {
+    /// How long it has been taken.
+    pub fn held_for(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Says how long a text its holder wants spoken. Refused when those inside want too much already.
+    pub fn promise(&self, characters: usize) -> Result<(), SpeechError> {
+        let wanted_s = self.admission.pace().character_s * characters as f64;
+        let before_ms = self.promised_ms.swap(0, Ordering::AcqRel);
+        let others_ms = self.admission.promised_ms.fetch_sub(before_ms, Ordering::AcqRel).saturating_sub(before_ms);
+        let is_too_much = |limit: f64| others_ms > 0 && others_ms as f64 / 1000.0 + wanted_s > limit;
+        if self.admission.limits.promised_s.is_some_and(is_too_much) {
+            return Err(self.admission.refusal());
+        }
+        let wanted_ms = (wanted_s * 1000.0) as u64;
+        self.promised_ms.store(wanted_ms, Ordering::Release);
+        self.admission.promised_ms.fetch_add(wanted_ms, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Notes how long the speech of a text was.
+    pub fn note_spoken(&self, characters: usize, spoken: Duration) {
+        if characters > 0 {
+            let mut pace = self.admission.pace();
+            pace.character_s += NEWEST * (spoken.as_secs_f64() / characters as f64 - pace.character_s);
+        }
+    }
+
+    /// Gives it back before it is dropped: its holder has stopped and may never come to it.
+    pub fn give_back(&self) {
+        if !self.is_given_back.swap(true, Ordering::AcqRel) {
+            self.admission.promised_ms.fetch_sub(self.promised_ms.load(Ordering::Acquire), Ordering::AcqRel);
+            self.admission.leave(self.since.elapsed());
         }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.admission.leave(self.since.elapsed());
+        self.give_back();
     }
 }
 
@@ -124,9 +220,17 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    fn promised_s(door: &Admission) -> f64 {
+        door.promised_ms.load(Ordering::Acquire) as f64 / 1000.0
+    }
+
+    fn door(running: usize, waiting: usize) -> Arc<Admission> {
+        Admission::new(DoorLimits { running, waiting, promised_s: None })
+    }
+
     #[test]
     fn a_full_door_refuses_and_a_freed_place_lets_in() {
-        let door = Admission::new(2, 1);
+        let door = door(2, 1);
         let mut places: Vec<Place> = (0..3).map(|_| door.enter().expect("there is room for three")).collect();
         assert_eq!((door.running(), door.waiting()), (2, 1));
         assert!(matches!(door.enter(), Err(SpeechError::Overloaded { retry_after_s: 1..=60 })));
@@ -137,7 +241,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_who_wait_for_a_place_get_one_when_it_is_freed() {
-        let door = Admission::new(1, 1);
+        let door = door(1, 1);
         let places = [door.enter().expect("there is room"), door.enter().expect("there is room")];
         let wait = || {
             let door = Arc::clone(&door);
@@ -153,7 +257,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_for_an_empty_house_ends_when_the_last_one_leaves() {
-        let door = Admission::new(1, 0);
+        let door = door(1, 0);
         let place = door.enter().expect("the house is empty");
         let waits = tokio::spawn({
             let door = Arc::clone(&door);
@@ -163,5 +267,54 @@ mod tests {
         assert!(!waits.is_finished());
         drop(place);
         waits.await.expect("the waiter does not panic");
+    }
+
+    #[test]
+    fn a_house_that_has_promised_enough_refuses_unless_it_is_empty() {
+        let door = Admission::new(DoorLimits { running: 8, waiting: 8, promised_s: Some(60.0) });
+        let enter = || door.enter().expect("there is room");
+        let (book, note) = (enter(), enter());
+        assert_eq!(book.promise(100_000), Ok(()), "whoever is alone is let in");
+        assert!(matches!(note.promise(10), Err(SpeechError::Overloaded { .. })));
+        drop(book);
+        assert_eq!(note.promise(10), Ok(()));
+        assert_eq!(note.promise(400), Ok(()), "a new promise takes the place of the one before");
+        assert!((promised_s(&door) - 28.0).abs() < 0.1, "{}", promised_s(&door));
+        drop(note);
+        assert_eq!(promised_s(&door), 0.0);
+    }
+
+    #[test]
+    fn a_promise_is_measured_by_what_was_spoken() {
+        let door = door(8, 8);
+        let place = door.enter().expect("there is room");
+        for _ in 0..100 {
+            place.note_spoken(100, Duration::from_secs(20));
+        }
+        place.promise(1_000).expect("nothing limits it");
+        assert!((promised_s(&door) - 200.0).abs() < 1.0, "{}", promised_s(&door));
+    }
+
+    #[test]
+    fn those_who_are_refused_together_are_told_to_come_one_after_the_other() {
+        let door = door(1, 0);
+        let _place = door.enter().expect("the house is empty");
+        let waits: Vec<u64> = std::iter::repeat_with(|| match door.enter() {
+            Err(SpeechError::Overloaded { retry_after_s }) => retry_after_s,
+            _ => 0,
+        })
+        .take(100)
+        .collect();
+        assert!(waits.is_sorted() && waits.first() == Some(&1) && waits.last() == Some(&60), "{waits:?}");
+    }
+
+    #[test]
+    fn a_place_that_was_given_back_is_not_given_back_again() {
+        let door = door(1, 0);
+        let place = door.enter().expect("the house is empty");
+        place.give_back();
+        let _other = door.enter().expect("it is free");
+        drop(place);
+        assert!(door.enter().is_err());
     }
 }

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use omni_plugin_api::{FamilyInfo, ModelSource, PluginError, Services, contain};
 use tokio::sync::Notify;
 
-use super::admission::Admission;
+use super::admission::{Admission, DoorLimits};
+use super::clock::Clock;
 use super::job::Jobs;
 use super::pipeline::{Pipeline, PipelineParts};
 use super::served::ServedParts;
+use super::settings::EngineSettings;
 use super::{Deployment, Deployments, Loading, ModelState, ModelStatus, Served, SpeechError, Undecided, measures};
 use crate::observe::LoadProgress;
 use crate::plugin::{Discovered, ModelServices, Overrun, PluginSpec, check_audio, discover, limited};
@@ -19,23 +21,6 @@ use crate::schema::RequestSchema;
 
 /// Seconds a client is told to wait while models load or the host drains.
 const RETRY_S: u64 = 5;
-
-/// Limits of an engine.
-#[derive(Debug, Clone, Copy)]
-pub struct EngineSettings {
-    /// Requests a model lets wait beyond those that hold a slot.
-    pub max_queue: usize,
-    /// How long a plugin may stay in one call, or a sequence without a sign of life.
-    pub watchdog: Duration,
-    /// How long a load may take.
-    pub load_timeout: Duration,
-}
-
-impl Default for EngineSettings {
-    fn default() -> Self {
-        Self { max_queue: 64, watchdog: Duration::from_secs(30), load_timeout: Duration::from_secs(300) }
-    }
-}
 
 /// The models of a host. Cheap to clone.
 #[derive(Clone)]
@@ -182,12 +167,13 @@ impl Engine {
         let model = contain("open", || family.open(&source, &deployment.placement, services))?;
         let stated = contain("info", || Ok(model.info()))?;
         check_audio(stated.sample_rate_hz, info.channels).map_err(|reason| PluginError::internal(format!("it {reason}")))?;
-        let patience = self.0.settings.watchdog;
-        let settings = deployment.stages;
-        let parts = PipelineParts { model, info, id, jobs, loading, patience, settings };
-        let (pipeline, slots) = Pipeline::start(parts)?;
-        let admission = Admission::new(slots, self.0.settings.max_queue);
-        Ok(Served::new(ServedParts { pipeline, admission, schema, file, build, source }))
+        let Deployment { placement, stages: settings } = deployment;
+        let (patience, clock) = (self.0.settings.patience(), Clock::machine());
+        let pipeline = Pipeline::start(PipelineParts { model, info, id, jobs, loading, patience, placement, settings, clock })?;
+        let EngineSettings { max_queue: waiting, max_promised, request_timeout, .. } = self.0.settings;
+        let promised_s = max_promised.map(|most| most.as_secs_f64());
+        let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting, promised_s });
+        Ok(Served::new(ServedParts { pipeline, admission, schema, file, build, source, request_timeout }))
     }
 
     /// Ends a load and lets those who wait look again.
@@ -258,7 +244,7 @@ impl Engine {
         let status = self.status();
         let mut relevant = status.iter().filter(|status| wanted.is_none_or(|wanted| status.model == wanted));
         let message = match relevant.next() {
-            Some(ModelStatus { model, state: ModelState::Failed(reason) }) => format!("the model '{model}' did not load: {reason}"),
+            Some(ModelStatus { model, state: ModelState::Failed(reason), .. }) => format!("the model '{model}' did not load: {reason}"),
             Some(ModelStatus { model, .. }) => format!("the model '{model}' is loading"),
             None => "no model is loaded".to_owned(),
         };

@@ -83,7 +83,7 @@ impl Model {
         for reason in ["stop", "length"] {
             measure::SUCCEEDED.of([id, reason]).increment(0);
         }
-        for reason in ["stage_error", "client_disconnect", "unavailable"] {
+        for reason in ["stage_error", "timed_out", "client_disconnect", "unavailable"] {
             measure::FAILED.of([id, reason]).increment(0);
         }
         measure::PROMPT_TOKENS.of([id]).increment(0);
@@ -151,6 +151,7 @@ impl RequestMeasures {
     pub fn failed(&self, error: &SpeechError) {
         let reason = match error {
             SpeechError::Failed { .. } => "stage_error",
+            SpeechError::TimedOut { .. } => "timed_out",
             SpeechError::Unavailable { .. } | SpeechError::Overloaded { .. } => "unavailable",
             // Its own fault: no failure of the server's.
             SpeechError::Invalid { .. } => return drop(self.end()),

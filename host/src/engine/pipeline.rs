@@ -1,21 +1,21 @@
-//! The stage threads of one model, and what is common to them.
+//! The stages of one model: their replicas, the way of a request through them, and what is common to all.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use omni_plugin_api::{FamilyInfo, Model, PluginError, SeqId};
+use omni_plugin_api::{Device, FamilyInfo, Model, Placement, PluginError, SeqId};
 
+use super::clock::Clock;
+use super::flow::Room;
 use super::job::{Job, Jobs};
 use super::measures;
-use super::stage::{Command, StageThread};
+use super::replica::Replica;
+use super::stage::{Command, Opened, Rules, StageWorker, open_within};
 use super::status::Loading;
-use super::watchdog::{self, Heartbeat, Pulse};
+use super::watchdog::{self, Pulse};
 use super::{SpeechError, StageSettings};
-
-/// Faults of stages in a row, without a request that ended well, after which a model is given up.
-const FAULTS_IN_A_ROW: usize = 3;
+use crate::config::device_name;
 
 /// Seconds a refused client is told to wait for a model that is unhealthy.
 const UNHEALTHY_RETRY_S: u64 = 30;
@@ -33,20 +33,41 @@ pub struct Pipeline {
     pub id: String,
     /// Samples a second times channels.
     pub samples_a_second: u64,
-    /// How long one plugin call, or one sequence without any event, may take.
-    pub patience: Duration,
+    /// Limits of time.
+    pub patience: Patience,
+    /// The engine's time.
+    pub clock: Clock,
+    /// Its jobs.
+    pub jobs: Arc<Jobs>,
+    placement: Placement,
     settings: Vec<StageSettings>,
-    jobs: Arc<Jobs>,
     loading: Loading,
-    faults: AtomicUsize,
     broken: OnceLock<String>,
-    stages: OnceLock<Vec<StageHandle>>,
+    /// Why the model cannot speak now, if it cannot.
+    ailment: Mutex<Option<String>>,
+    stages: Vec<StageGroup>,
 }
 
-struct StageHandle {
-    name: String,
-    commands: Sender<Command>,
-    heartbeat: Arc<Heartbeat>,
+/// The replicas of a stage.
+struct StageGroup {
+    replicas: Vec<Arc<Replica>>,
+    /// What may be on the way into it, a sequence. Known once one replica was opened.
+    room: OnceLock<Room>,
+    /// What a replica can hold.
+    rules: OnceLock<Rules>,
+}
+
+/// Limits of time.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// How long one plugin call, or one sequence without any event, may take.
+    pub call: Duration,
+    /// How long a stage may take to open.
+    pub open_stage: Duration,
+    /// How long a replica that failed stays closed at first.
+    pub reopen: Duration,
+    /// How long a caller may leave a full ring alone.
+    pub slow_reader: Duration,
 }
 
 /// What a pipeline is made of.
@@ -61,35 +82,73 @@ pub struct PipelineParts {
     pub jobs: Arc<Jobs>,
     /// Its state.
     pub loading: Loading,
-    /// Limit of a plugin call.
-    pub patience: Duration,
+    /// Limits of time.
+    pub patience: Patience,
+    /// Where its stages run.
+    pub placement: Placement,
     /// What the deploy file decides about each stage.
     pub settings: Vec<StageSettings>,
+    /// The engine's time.
+    pub clock: Clock,
 }
 
 impl Pipeline {
-    /// Opens every stage and starts its thread. Also gives the number of sequences that the first stage holds.
-    pub fn start(parts: PipelineParts) -> Result<(Arc<Self>, usize), PluginError> {
-        let samples_a_second = u64::from(parts.model.info().sample_rate_hz) * u64::from(parts.info.channels);
-        let PipelineParts { model, info, id, jobs, loading, patience, settings } = parts;
-        let (faults, broken, stages) = (AtomicUsize::new(0), OnceLock::new(), OnceLock::new());
-        let pipeline = Arc::new(Self { model, info, id, samples_a_second, patience, settings, jobs, loading, faults, broken, stages });
-        let mut handles = Vec::new();
-        let mut slots = 1;
-        // From the last to the first: each stage thread is born with the queue of the next.
-        for index in (0..pipeline.info.stages.len()).rev() {
-            let next = handles.last().map(|handle: &StageHandle| handle.commands.clone());
-            let started = StageThread::start(&pipeline, index, next)?;
-            slots = started.slots;
-            let name = pipeline.info.stages[index].name.clone();
-            handles.push(StageHandle { name, commands: started.commands, heartbeat: started.heartbeat });
+    /// Opens every replica of every stage, with its thread and a thread that watches them.
+    pub fn start(parts: PipelineParts) -> Result<Arc<Self>, PluginError> {
+        let call = parts.patience.call;
+        let (pipeline, workers) = Self::open(parts)?;
+        for worker in workers {
+            worker.spawn()?;
         }
-        handles.reverse();
-        // Set once, here, before anybody else holds the pipeline.
-        let _ = pipeline.stages.set(handles);
         let spawn_failed = |error| PluginError::internal(format!("the watchdog's thread cannot start: {error}"));
-        watchdog::start(&pipeline, patience).map_err(spawn_failed)?;
-        Ok((pipeline, slots))
+        watchdog::start(&pipeline, call).map_err(spawn_failed)?;
+        Ok(pipeline)
+    }
+
+    /// Opens every replica of every stage and gives their workers, which have no threads yet.
+    pub fn open(parts: PipelineParts) -> Result<(Arc<Self>, Vec<StageWorker>), PluginError> {
+        let pipeline = Arc::new(Self::without_threads(parts));
+        let mut workers = Vec::new();
+        // From the last to the first: what may be on the way into a stage is known before the stage in front of it is born.
+        for group in pipeline.stages.iter().rev() {
+            for replica in &group.replicas {
+                let opened = open_within(&pipeline, replica)?;
+                // The same for all replicas of a stage.
+                if group.room.set(opened.room()).is_ok() && group.rules.set(opened.rules.clone()).is_ok() {
+                    pipeline.tell(group, &opened);
+                }
+                workers.push(StageWorker::new(&pipeline, replica, opened));
+            }
+        }
+        workers.reverse();
+        Ok((pipeline, workers))
+    }
+
+    /// Says how a stage works, once, at the start.
+    fn tell(&self, group: &StageGroup, opened: &Opened) {
+        let Some(replica) = group.replicas.first() else { return };
+        let (model, stage, rules) = (self.id.as_str(), self.stage_name(replica.stage), &opened.rules);
+        let devices: Vec<String> = group.replicas.iter().map(|replica| device_name(replica.device)).collect();
+        let chunks = match opened.waits_for_all {
+            true => "whole: starts when the stage in front has finished".to_owned(),
+            false => opened.chunks.line(opened.liking),
+        };
+        let (slots, batch, kv_tokens) = (rules.slots, rules.batch, rules.kv_tokens);
+        tracing::info!(model, stage, devices = devices.join(","), slots, batch, kv_tokens, chunks, "how the stage works");
+    }
+
+    fn without_threads(parts: PipelineParts) -> Self {
+        let samples_a_second = u64::from(parts.model.info().sample_rate_hz) * u64::from(parts.info.channels);
+        let PipelineParts { model, info, id, jobs, loading, patience, placement, settings, clock } = parts;
+        let group = |stage: usize| {
+            let listed = settings.get(stage).map(|settings| settings.devices.clone()).unwrap_or_default();
+            let devices = if listed.is_empty() { vec![placement.device(stage)] } else { listed };
+            let replicas = devices.into_iter().enumerate().map(|(index, device)| Replica::new(stage, index, device)).collect();
+            StageGroup { replicas, room: OnceLock::new(), rules: OnceLock::new() }
+        };
+        let stages = (0..info.stages.len()).map(group).collect();
+        let (broken, ailment) = (OnceLock::new(), Mutex::new(None));
+        Self { model, info, id, samples_a_second, patience, clock, jobs, placement, settings, loading, broken, ailment, stages }
     }
 
     /// What the deploy file decides about stage `index`.
@@ -97,15 +156,35 @@ impl Pipeline {
         self.settings.get(index).cloned().unwrap_or_default()
     }
 
-    /// Ends the stage threads; jobs inside are dropped.
-    pub fn stop(&self) {
-        for stage in 0..self.handles().len() {
-            self.send(stage, Command::Stop);
-        }
+    /// The device on which the model opens stage `index` without being told.
+    pub fn home(&self, index: usize) -> Device {
+        self.placement.device(index)
     }
 
-    fn handles(&self) -> &[StageHandle] {
-        self.stages.get().map_or(&[], Vec::as_slice)
+    /// How much may be on the way into stage `index`, a sequence.
+    pub fn room(&self, index: usize) -> Room {
+        let room = self.stages.get(index).and_then(|group| group.room.get());
+        room.copied().unwrap_or(Room { chunks: usize::MAX, units: usize::MAX })
+    }
+
+    /// Sequences that the first stage holds at once, in all replicas together.
+    pub fn slots(&self) -> usize {
+        self.stages.first().map_or(1, |group| group.rules.get().map_or(1, |rules| rules.slots) * group.replicas.len())
+    }
+
+    /// What each stage replica is doing.
+    pub fn pulses(&self) -> Vec<Pulse> {
+        self.replicas().map(|replica| replica.pulse(self.stage_name(replica.stage))).collect()
+    }
+
+    /// Ends the stage threads; jobs inside are dropped.
+    pub fn stop(&self) {
+        self.replicas().for_each(|replica| replica.stop());
+    }
+
+    /// All replicas of all stages.
+    pub fn replicas(&self) -> impl Iterator<Item = &Arc<Replica>> {
+        self.stages.iter().flat_map(|group| &group.replicas)
     }
 
     /// A new sequence id.
@@ -115,51 +194,77 @@ impl Pipeline {
 
     /// Hands a job to the first stage.
     pub fn begin(&self, job: &Arc<Job>) -> Result<(), SpeechError> {
+        self.check_fits(job)?;
         self.jobs.insert(Arc::clone(job));
         // Looked at after the job was registered: a model that breaks now fails it through the register.
         self.check_healthy()?;
-        self.send(0, Command::Start(Arc::clone(job)));
+        self.route(job, 0)?.send(Command::Start(Arc::clone(job)));
         Ok(())
+    }
+
+    /// Refuses a job that no stage's cache could ever hold.
+    fn check_fits(&self, job: &Job) -> Result<(), SpeechError> {
+        for rules in self.stages.iter().filter_map(|group| group.rules.get()) {
+            rules.kv_of(job.extent).map_err(|never| {
+                let (tokens, most) = (never.prompt_tokens, never.limit.saturating_sub(1));
+                let message = format!("the request is too long: its prompt takes {tokens} tokens, and a prompt may take {most}");
+                SpeechError::Invalid { field: Some("input".to_owned()), message }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The replica of a stage that works on a job: the one that was chosen before, else the one with the least to do.
+    pub fn route(&self, job: &Arc<Job>, stage: usize) -> Result<Arc<Replica>, SpeechError> {
+        let group = self.stages.get(stage).ok_or_else(|| self.failed("has no such stage"))?;
+        let route = job.routes.get(stage).ok_or_else(|| self.failed("has no such stage"))?;
+        if let Some(replica) = route.get() {
+            return Ok(Arc::clone(replica));
+        }
+        let mut replicas: Vec<&Arc<Replica>> = group.replicas.iter().collect();
+        replicas.sort_by_cached_key(|replica| replica.load());
+        match replicas.into_iter().find(|replica| replica.enter(job)) {
+            Some(replica) => {
+                // Only one thread routes a job into a stage: the one in front of it.
+                let _ = route.set(Arc::clone(replica));
+                Ok(Arc::clone(replica))
+            }
+            None => Err(self.unavailable(&format!("no replica of stage '{}' works", self.stage_name(stage)))),
+        }
+    }
+
+    fn stage_name(&self, stage: usize) -> &str {
+        self.info.stages.get(stage).map_or("", |stage| &stage.name)
     }
 
     /// Drops a job whose caller is done with it.
     pub fn forget(&self, seq: SeqId) {
-        self.jobs.remove(seq);
-        self.wake_all();
-    }
-
-    /// Wakes the last stage: its ring has room again.
-    pub fn wake_last(&self) {
-        self.send(self.handles().len().saturating_sub(1), Command::Wake);
-    }
-
-    /// Wakes a stage: its link has room again.
-    pub fn wake(&self, stage: usize) {
-        self.send(stage, Command::Wake);
-    }
-
-    fn wake_all(&self) {
-        for stage in 0..self.handles().len() {
-            self.wake(stage);
+        if let Some(job) = self.jobs.remove(seq) {
+            job.routes.iter().filter_map(OnceLock::get).for_each(|replica| replica.send(Command::Wake));
         }
     }
 
-    fn send(&self, stage: usize, command: Command) {
-        if let Some(handle) = self.handles().get(stage) {
-            // A stage thread that ended has broken the pipeline and failed its jobs already.
-            let _ = handle.commands.send(command);
+    /// Wakes the thread of a stage that works on a job: its way out has room again.
+    pub fn wake(&self, job: &Job, stage: usize) {
+        if let Some(replica) = job.routes.get(stage).and_then(OnceLock::get) {
+            replica.send(Command::Wake);
         }
+    }
+
+    /// Wakes the last stage of a job.
+    pub fn wake_last(&self, job: &Job) {
+        self.wake(job, self.stages.len().saturating_sub(1));
     }
 
     /// Whether the model still works.
     pub fn check_healthy(&self) -> Result<(), SpeechError> {
-        match self.broken.get() {
-            None => Ok(()),
-            Some(reason) => Err(self.unavailable(reason)),
+        match (self.broken.get(), &*self.ailment.lock().unwrap_or_else(PoisonError::into_inner)) {
+            (Some(reason), _) | (None, Some(reason)) => Err(self.unavailable(reason)),
+            (None, None) => Ok(()),
         }
     }
 
-    /// Whether it was given up.
+    /// Whether it was given up for good.
     pub fn is_broken(&self) -> bool {
         self.broken.get().is_some()
     }
@@ -169,7 +274,7 @@ impl Pipeline {
         SpeechError::Unavailable { message, retry_after_s: UNHEALTHY_RETRY_S }
     }
 
-    /// Gives the model up: requests inside fail, later ones are refused.
+    /// Gives the model up for good: requests inside fail, later ones are refused.
     pub fn give_up(&self, reason: &str) {
         if self.broken.set(reason.to_owned()).is_ok() {
             tracing::error!(model = self.id, reason, "the model is unhealthy and takes no more requests");
@@ -177,41 +282,55 @@ impl Pipeline {
             measures::given_up(&self.id);
         }
         self.jobs.fail_all(&self.failed(reason));
+        self.replicas().for_each(|replica| replica.send(Command::Wake));
     }
 
-    /// Counts a fault of a stage; `true` when the model had too many in a row.
-    pub fn count_fault(&self) -> bool {
-        self.faults.fetch_add(1, Ordering::AcqRel) + 1 >= FAULTS_IN_A_ROW
+    /// Closes a replica that failed: its requests fail, others go on, and it is opened again after a while.
+    pub fn close(&self, replica: &Replica, reason: &str) {
+        let jobs = replica.close(reason, self.clock.now(), self.patience.reopen);
+        let (stage, index) = (self.stage_name(replica.stage), replica.index);
+        tracing::error!(
+            model = self.id,
+            stage,
+            replica = index,
+            reason,
+            sequences = jobs.len(),
+            "a replica failed and is closed for a while"
+        );
+        self.look_after();
+        let SpeechError::Failed { message } = self.failed(reason) else { return };
+        Replica::fail(jobs, &SpeechError::Unavailable { message, retry_after_s: UNHEALTHY_RETRY_S });
     }
 
-    /// Notes a request that ended well.
-    pub fn note_success(&self) {
-        self.faults.store(0, Ordering::Release);
+    /// Looks whether every stage has a replica that lives, and says so where that changed.
+    pub fn look_after(&self) {
+        let mut ailment = self.ailment.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.stages.iter().find_map(|group| {
+            let dead: Option<Vec<String>> = group.replicas.iter().map(|replica| replica.check_alive().err()).collect();
+            dead?.into_iter().next()
+        });
+        match (&*ailment, &found) {
+            (None, Some(reason)) => {
+                tracing::error!(model = self.id, reason, "the model is unhealthy: a stage has no replica that works");
+                self.loading.unhealthy(reason);
+                measures::given_up(&self.id);
+            }
+            (Some(_), None) if !self.is_broken() => {
+                tracing::info!(model = self.id, "the model is healthy again");
+                self.loading.recovered();
+            }
+            _ => {}
+        }
+        *ailment = found;
+    }
+
+    /// Notes a request that ended well: the replicas it went through are sound.
+    pub fn note_success(&self, job: &Job) {
+        job.routes.iter().filter_map(OnceLock::get).for_each(|replica| replica.note_success());
     }
 
     /// The error of a request whose model failed.
     pub fn failed(&self, detail: &str) -> SpeechError {
         SpeechError::Failed { message: format!("plugin '{}' {detail}", self.info.name) }
-    }
-
-    /// What each stage is doing.
-    pub fn pulses(&self) -> Vec<Pulse> {
-        let pulse = |(stage, handle): (usize, &StageHandle)| {
-            let (name, call, quiet) = (handle.name.clone(), handle.heartbeat.under_way(), handle.heartbeat.quiet());
-            Pulse { stage, name, replica: 0, call, quiet }
-        };
-        self.handles().iter().enumerate().map(pulse).collect()
-    }
-
-    /// Looks whether a stage has been in one call for too long. `false` once the pipeline is broken.
-    pub fn check_heartbeats(&self, limit: Duration) -> bool {
-        let stuck = self.handles().iter().find_map(|handle| {
-            let (call, since) = handle.heartbeat.under_way()?;
-            (since >= limit).then(|| format!("did not return from {call} of stage '{}' within {} s", handle.name, limit.as_secs_f32()))
-        });
-        if let Some(reason) = stuck {
-            self.give_up(&reason);
-        }
-        !self.is_broken()
     }
 }

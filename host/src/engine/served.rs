@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use omni_plugin_api::{
     ErrorKind, FamilyInfo, Model, ModelInfo, ModelSource, NamedTensor, PluginError, Prepared, ReferenceAudio, SpeechRequest, Voice,
@@ -11,9 +11,10 @@ use omni_plugin_api::{
 use tokio::sync::Semaphore;
 
 use super::admission::{Admission, Place};
-use super::job::Job;
+use super::job::{Job, JobParts, Pacing};
 use super::measures::{Arrival, ModelMeasures};
 use super::pipeline::Pipeline;
+use super::stream::StreamParts;
 use super::watchdog::Pulse;
 use super::{SpeechError, SpeechHead, SpeechStream};
 use crate::reference::Clip;
@@ -42,6 +43,8 @@ pub struct Served {
     measures: ModelMeasures,
     /// Calls of the model at once: they are work for processors and there are only so many.
     preparing: Arc<Semaphore>,
+    /// How long a request may take, in the queue and after it.
+    request_timeout: Option<Duration>,
 }
 
 /// What a served model is made of.
@@ -58,18 +61,20 @@ pub struct ServedParts {
     pub build: String,
     /// Where its weights came from.
     pub source: ModelSource,
+    /// How long a request may take, in the queue and after it.
+    pub request_timeout: Option<Duration>,
 }
 
 impl Served {
     /// Puts the parts together.
     pub(super) fn new(parts: ServedParts) -> Self {
-        let ServedParts { pipeline, admission, schema, file, build, source } = parts;
+        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout } = parts;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let (id, info, model) = (pipeline.id.clone(), pipeline.info.clone(), pipeline.model.info());
         let preparing = Arc::new(Semaphore::new(processors));
         let measures = ModelMeasures::new(&id, info.stages.len(), model.sample_rate_hz, info.channels);
-        Self { id, info, model, schema, file, build, source, created, pipeline, admission, measures, preparing }
+        Self { id, info, model, schema, file, build, source, created, pipeline, admission, measures, preparing, request_timeout }
     }
 
     /// A built-in voice by its name, in any case.
@@ -79,9 +84,9 @@ impl Served {
     }
 
     /// Takes a place, prepares and starts a request. Dropping the future or the stream gives everything back.
-    pub async fn speak(self: &Arc<Self>, request: SpeechRequest, voice: Voice) -> Result<SpeechStream, SpeechError> {
+    pub async fn speak(self: &Arc<Self>, request: SpeechRequest, voice: Voice, pacing: Pacing) -> Result<SpeechStream, SpeechError> {
         let place = self.enter()?;
-        self.speak_at(place, request, voice).await
+        self.speak_at(place, request, voice, pacing).await
     }
 
     /// Takes a place, at which requests may be spoken one after the other.
@@ -96,27 +101,42 @@ impl Served {
 
     /// Prepares and starts a request at a place. Dropping the future or the stream gives everything back but the place, which is given
     /// back with the last hold on it.
-    pub async fn speak_at(self: &Arc<Self>, place: Arc<Place>, request: SpeechRequest, voice: Voice) -> Result<SpeechStream, SpeechError> {
+    pub async fn speak_at(
+        self: &Arc<Self>,
+        place: Arc<Place>,
+        request: SpeechRequest,
+        voice: Voice,
+        pacing: Pacing,
+    ) -> Result<SpeechStream, SpeechError> {
         let arrival = Arrival::now();
         self.pipeline.check_healthy()?;
-        let longest_s = longest_audio_s(&request);
+        let (longest_s, characters) = (longest_audio_s(&request), request.input.chars().count());
+        place.promise(characters)?;
+        let deadline = self.request_timeout.map(|timeout| self.pipeline.clock.now() + timeout);
         let prepared = self.prepare(request, voice).await?;
         let measures = self.measures.begin(arrival, prepared.usage, prepared.warnings.len());
-        let (job, ends) = Job::new(Pipeline::next_seq(), prepared.prompt, self.info.stages.len(), longest_s, measures);
+        let (job, ends) = Job::new(JobParts {
+            seq: Pipeline::next_seq(),
+            prompt: prepared.prompt,
+            extent: prepared.extent,
+            pacing,
+            stages: self.info.stages.len(),
+            longest_s,
+            deadline,
+            place: Arc::downgrade(&place),
+            clock: self.pipeline.clock.clone(),
+            measures,
+        });
         let head = SpeechHead {
             sample_rate_hz: self.model.sample_rate_hz,
             channels: self.info.channels,
             usage: prepared.usage,
             warnings: prepared.warnings,
         };
-        let stream = SpeechStream::new(head, Arc::clone(&job), ends, Arc::clone(&self.pipeline), place);
+        let pipeline = Arc::clone(&self.pipeline);
+        let stream = SpeechStream::new(StreamParts { head, job: Arc::clone(&job), ends, pipeline, place, characters });
         self.pipeline.begin(&job).inspect_err(|error| job.measures.failed(error))?;
         Ok(stream)
-    }
-
-    /// What each stage replica is doing.
-    pub fn pulses(&self) -> Vec<Pulse> {
-        self.pipeline.pulses()
     }
 
     /// Requests that can hold a slot at once.
@@ -132,6 +152,11 @@ impl Served {
     /// Requests that wait.
     pub fn waiting(&self) -> usize {
         self.admission.waiting()
+    }
+
+    /// What each stage replica is doing.
+    pub fn pulses(&self) -> Vec<Pulse> {
+        self.pipeline.pulses()
     }
 
     /// Whether a request would be let in now.
@@ -175,7 +200,7 @@ impl Served {
         entry: &'static str,
         call: impl FnOnce(&dyn Model) -> Result<T, PluginError> + Send + 'static,
     ) -> Result<T, SpeechError> {
-        let patience = self.pipeline.patience;
+        let patience = self.pipeline.patience.call;
         let permit = match tokio::time::timeout(patience, Arc::clone(&self.preparing).acquire_owned()).await {
             Ok(Ok(permit)) => permit,
             // The semaphore is never closed; a full one for that long means that every call hangs.
@@ -194,7 +219,7 @@ impl Served {
     }
 
     fn call_hangs(&self, entry: &str) -> SpeechError {
-        let reason = format!("did not return from {entry} within {} s", self.pipeline.patience.as_secs_f32());
+        let reason = format!("did not return from {entry} within {} s", self.pipeline.patience.call.as_secs_f32());
         self.pipeline.give_up(&reason);
         self.pipeline.failed(&reason)
     }

@@ -27,6 +27,12 @@ pub enum SpeechError {
         /// Seconds after which to try again.
         retry_after_s: u64,
     },
+    /// It did not end within the time that a request may take: 504.
+    #[error("{message}")]
+    TimedOut {
+        /// What a client may read.
+        message: String,
+    },
     /// The model failed while it worked on the request: 500.
     #[error("{message}")]
     Failed {

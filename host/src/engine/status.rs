@@ -112,6 +112,15 @@ impl Loading {
         self.0.cancelled.load(Ordering::Acquire)
     }
 
+    /// Marks a model that had stopped working as one that speaks again.
+    pub fn recovered(&self) {
+        self.with(|status| {
+            if let ModelState::Unhealthy(_) = status.state {
+                status.state = ModelState::Ready;
+            }
+        });
+    }
+
     /// Marks a model that speaks as one that no longer does.
     pub fn unhealthy(&self, reason: &str) {
         self.with(|status| status.state = ModelState::Unhealthy(reason.to_owned()));

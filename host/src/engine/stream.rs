@@ -1,7 +1,6 @@
 //! The audio of one request, as its caller receives it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::admission::Place;
 use super::job::{Job, JobEnds, Piece};
@@ -17,12 +16,25 @@ pub struct SpeechStream {
     pipeline: Arc<Pipeline>,
     has_audio: bool,
     finish: Option<Finish>,
-    _place: Arc<Place>,
+    place: Arc<Place>,
+    /// Length of the text in characters.
+    characters: usize,
+}
+
+/// What a stream is made of.
+pub(super) struct StreamParts {
+    pub head: SpeechHead,
+    pub job: Arc<Job>,
+    pub ends: JobEnds,
+    pub pipeline: Arc<Pipeline>,
+    pub place: Arc<Place>,
+    pub characters: usize,
 }
 
 impl SpeechStream {
-    pub(super) fn new(head: SpeechHead, job: Arc<Job>, ends: JobEnds, pipeline: Arc<Pipeline>, place: Arc<Place>) -> Self {
-        Self { head, job, ends, pipeline, has_audio: false, finish: None, _place: place }
+    pub(super) fn new(parts: StreamParts) -> Self {
+        let StreamParts { head, job, ends, pipeline, place, characters } = parts;
+        Self { head, job, ends, pipeline, has_audio: false, finish: None, place, characters }
     }
 
     /// The next piece of interleaved samples, `None` at the end. After an error nothing follows.
@@ -38,6 +50,7 @@ impl SpeechStream {
             }
             Ok(Piece::Done(finish)) => {
                 self.finish = Some(finish);
+                self.place.note_spoken(self.characters, self.job.emitted());
                 self.job.measures.finished(finish);
                 let silent = SpeechError::Failed { message: "TTS model did not produce audio output.".to_owned() };
                 if self.has_audio { None } else { Some(Err(silent)) }
@@ -61,8 +74,10 @@ impl SpeechStream {
             Ok(error) = &mut self.ends.failure => return Err(error),
             piece = self.ends.output.recv() => piece,
         };
-        if self.job.output_paused.swap(false, Ordering::AcqRel) {
-            self.pipeline.wake_last();
+        if let Some(Piece::Audio(_)) = piece
+            && self.job.took()
+        {
+            self.pipeline.wake_last(&self.job);
         }
         piece.ok_or_else(|| SpeechError::Failed { message: "the model's last stage ended without a word".to_owned() })
     }

@@ -1,10 +1,16 @@
-//! Notices a plugin call that does not come back.
+//! Notices what does not end by itself: a plugin call that does not come back, a request past its deadline, a reader that has stopped; and
+//! opens replicas again.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use omni_plugin_api::{Device, PluginError};
+
+use super::SpeechError;
 use super::pipeline::Pipeline;
+use super::replica::Replica;
+use super::stage::{StageWorker, open_within};
 
 /// The plugin entries that a stage thread calls.
 pub const CALLS: [&str; 5] = ["admit", "feed", "step", "release", "open_stage"];
@@ -28,10 +34,16 @@ pub struct Pulse {
     pub name: String,
     /// Which replica of it.
     pub replica: usize,
+    /// Where that runs.
+    pub device: Device,
     /// The plugin call under way and since when.
     pub call: Option<(&'static str, Duration)>,
     /// Since when no call has come back.
     pub quiet: Duration,
+    /// Why it takes no work until it is opened again, if it does not.
+    pub closed: Option<String>,
+    /// Sequences it works on or has promised to.
+    pub sequences: usize,
 }
 
 impl Heartbeat {
@@ -71,14 +83,75 @@ pub fn start(pipeline: &Arc<Pipeline>, limit: Duration) -> std::io::Result<()> {
     let pause = (limit / 4).clamp(Duration::from_millis(50), Duration::from_secs(1));
     let watch = move || {
         while let Some(pipeline) = watched.upgrade() {
-            if !pipeline.check_heartbeats(limit) {
-                return;
-            }
+            look(&pipeline);
             drop(pipeline);
             std::thread::sleep(pause);
         }
     };
     std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch).map(drop)
+}
+
+fn look(pipeline: &Arc<Pipeline>) {
+    close_the_stuck(pipeline);
+    end_the_overdue(pipeline);
+    for replica in pipeline.replicas() {
+        if !pipeline.is_broken() && replica.begin_opening(pipeline.clock.now()) {
+            reopen(pipeline, replica);
+        }
+    }
+}
+
+/// Closes replicas whose thread has been in one call for too long.
+fn close_the_stuck(pipeline: &Pipeline) {
+    let limit = pipeline.patience.call;
+    for replica in pipeline.replicas() {
+        if let Some(call) = replica.stuck_in(limit) {
+            let stage = pipeline.info.stages.get(replica.stage).map_or("", |stage| &stage.name);
+            pipeline.close(replica, &format!("did not return from {call} of stage '{stage}' within {} s", limit.as_secs_f32()));
+        }
+    }
+}
+
+/// Ends requests whose time is over, and those whose caller has stopped to take what is made for it.
+pub fn end_the_overdue(pipeline: &Pipeline) {
+    let now = pipeline.clock.now();
+    for job in pipeline.jobs.filter(|job| job.deadline.is_some_and(|deadline| deadline <= now)) {
+        job.fail(SpeechError::TimedOut { message: "the request did not end within the time that a request may take".to_owned() });
+        pipeline.forget(job.seq);
+    }
+    let limit = pipeline.patience.slow_reader;
+    for job in pipeline.jobs.filter(|job| job.stalled_for(now).is_some_and(|stalled| stalled >= limit)) {
+        tracing::warn!(model = pipeline.id, seq = job.seq, limit_s = limit.as_secs(), "a client stopped reading; its request is ended");
+        job.fail(SpeechError::Failed { message: format!("the client took no audio for {} s", limit.as_secs()) });
+        if let Some(place) = job.place.upgrade() {
+            place.give_back();
+        }
+        pipeline.forget(job.seq);
+    }
+}
+
+/// Opens a replica again on a thread of its own.
+fn reopen(pipeline: &Arc<Pipeline>, replica: &Arc<Replica>) {
+    let spawned = {
+        let (pipeline, replica) = (Arc::clone(pipeline), Arc::clone(replica));
+        std::thread::Builder::new().name("reopen".to_owned()).spawn(move || {
+            let opened = open_within(&pipeline, &replica).and_then(|opened| StageWorker::new(&pipeline, &replica, opened).spawn());
+            match opened {
+                Ok(()) => {
+                    tracing::info!(model = pipeline.id, stage = replica.stage, replica = replica.index, "a replica was opened again");
+                    pipeline.look_after();
+                }
+                Err(error) => could_not(&pipeline, &replica, &error),
+            }
+        })
+    };
+    if let Err(error) = spawned {
+        could_not(pipeline, replica, &PluginError::internal(format!("no thread to open it on: {error}")));
+    }
+}
+
+fn could_not(pipeline: &Pipeline, replica: &Replica, error: &PluginError) {
+    pipeline.close(replica, &format!("could not open stage {} again: {}", replica.stage, error.message));
 }
 
 #[cfg(test)]

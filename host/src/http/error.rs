@@ -198,6 +198,7 @@ impl From<SpeechError> for ApiError {
                 let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", message);
                 error.with_retry(retry_after_s).with_refusal("unavailable")
             }
+            SpeechError::TimedOut { message } => Self::new(StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout", message),
             SpeechError::Failed { message } => Self::failed(message),
         }
     }

@@ -7,6 +7,7 @@ use omni_plugin_api::INTERFACE_VERSION;
 use serde_json::{Value, json};
 
 use super::state::App;
+use crate::config::device_name;
 use crate::engine::{ModelState, ModelStatus, Pulse, Served};
 
 /// `GET /health`: 200 unless every model has failed.
@@ -63,6 +64,10 @@ fn stage(pulse: &Pulse) -> Value {
         "stage": pulse.stage,
         "name": pulse.name,
         "replica": pulse.replica,
+        "device": device_name(pulse.device),
+        "state": if pulse.closed.is_none() { "alive" } else { "closed" },
+        "reason": pulse.closed,
+        "sequences": pulse.sequences,
         "call": call,
         "in_call_ms": in_call_ms,
         "quiet_ms": ms(pulse.quiet),

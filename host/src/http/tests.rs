@@ -24,7 +24,12 @@ impl Answer {
 }
 
 async fn ask(method: Method, path: &str, headers: &[(&str, &str)]) -> Answer {
-    let settings = EngineSettings { max_queue: 1, watchdog: Duration::from_secs(1), load_timeout: Duration::from_secs(1) };
+    let settings = EngineSettings {
+        max_queue: 1,
+        watchdog: Duration::from_secs(1),
+        load_timeout: Duration::from_secs(1),
+        ..EngineSettings::default()
+    };
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);

@@ -90,7 +90,7 @@ impl ModelAbi for Contained<Box<dyn Model>> {
             let prepared = self.0.prepare(&request, &voice_in(voice)?)?;
             Ok(PreparedAbi {
                 prompt: prepared.prompt.into(),
-                usage: write_json("the usage", &prepared.usage)?,
+                usage: write_json("the counts", &Counts { usage: prepared.usage, extent: prepared.extent })?,
                 warnings: prepared.warnings.into_iter().map(RString::from).collect(),
             })
         })
@@ -108,6 +108,14 @@ impl ModelAbi for Contained<Box<dyn Model>> {
         entry("open_stage", || {
             let index = usize::try_from(index).map_err(|_| PluginError::internal("the stage index does not fit this machine"))?;
             Ok(StageAbi_TO::from_value(Contained::new(self.0.open_stage(index)?), TD_Opaque))
+        })
+    }
+
+    fn open_stage_on(&self, index: u64, device: RStr<'_>) -> RResult<StageBox, ErrorAbi> {
+        entry("open_stage", || {
+            let index = usize::try_from(index).map_err(|_| PluginError::internal("the stage index does not fit this machine"))?;
+            let device = read_json("the device", &device)?;
+            Ok(StageAbi_TO::from_value(Contained::new(self.0.open_stage_on(index, device)?), TD_Opaque))
         })
     }
 }

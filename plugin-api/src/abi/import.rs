@@ -73,11 +73,9 @@ impl Model for RemoteModel {
             tensors: tensors_out(voice.tensors.clone()),
         };
         let prepared = local(self.model.prepare(request.as_rstr(), voice))?;
-        Ok(Prepared {
-            prompt: prepared.prompt.try_into()?,
-            usage: read_json("the usage", &prepared.usage)?,
-            warnings: prepared.warnings.into_iter().map(Into::into).collect(),
-        })
+        let Counts { usage, extent } = read_json("the counts", &prepared.usage)?;
+        let warnings = prepared.warnings.into_iter().map(Into::into).collect();
+        Ok(Prepared { prompt: prepared.prompt.try_into()?, usage, warnings, extent })
     }
 
     fn encode_reference(&self, reference: &ReferenceAudio) -> Result<Vec<NamedTensor>, PluginError> {
@@ -87,15 +85,26 @@ impl Model for RemoteModel {
     }
 
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
-        let stage = local(self.model.open_stage(index as u64))?;
-        let limits = read_json("the stage's limits", &local(stage.limits())?)?;
-        Ok(Box::new(RemoteStage { stage, limits }))
+        RemoteStage::boxed(local(self.model.open_stage(index as u64))?)
+    }
+
+    fn open_stage_on(&self, index: usize, device: Device) -> Result<Box<dyn Stage>, PluginError> {
+        let device = write_json("the device", &device)?;
+        RemoteStage::boxed(local(self.model.open_stage_on(index as u64, device.as_rstr()))?)
     }
 }
 
 struct RemoteStage {
     stage: StageBox,
     limits: StageLimits,
+}
+
+impl RemoteStage {
+    /// A stage with its limits, read once.
+    fn boxed(stage: StageBox) -> Result<Box<dyn Stage>, PluginError> {
+        let limits = read_json("the stage's limits", &local(stage.limits())?)?;
+        Ok(Box::new(Self { stage, limits }))
+    }
 }
 
 impl Stage for RemoteStage {

@@ -78,6 +78,7 @@ pub trait ModelAbi: Send + Sync {
     fn encode_reference(&self, samples: RVec<f32>, sample_rate_hz: u32, transcript: RStr<'_>) -> RResult<RVec<TensorAbi>, ErrorAbi>;
     #[sabi(last_prefix_field)]
     fn open_stage(&self, index: u64) -> RResult<StageBox, ErrorAbi>;
+    fn open_stage_on(&self, index: u64, device: RStr<'_>) -> RResult<StageBox, ErrorAbi>;
 }
 
 /// [`crate::Stage`] on the boundary.

@@ -5,7 +5,7 @@
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RString, RVec};
 
-use crate::{Data, ErrorKind, FinishReason, NamedTensor, PluginError, Prompt, SeqWork, StageEvent, TensorValues};
+use crate::{Data, ErrorKind, Extent, FinishReason, NamedTensor, PluginError, Prompt, SeqWork, StageEvent, TensorValues, Usage};
 
 /// [`PluginError`] on the boundary.
 #[repr(C)]
@@ -240,6 +240,15 @@ impl TryFrom<EventAbi> for StageEvent {
             other => Err(PluginError::internal(format!("an event of kind {other}, which this version does not know"))),
         }
     }
+}
+
+/// The counts of a prepared request, which cross as one JSON text.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub struct Counts {
+    #[serde(flatten)]
+    pub usage: Usage,
+    #[serde(default)]
+    pub extent: Extent,
 }
 
 /// Reads JSON text that crossed the boundary.

@@ -77,7 +77,7 @@ impl Model for HibariModel {
         };
         let usage = Usage { text_tokens: parts.iter().map(phonemes).sum(), audio_tokens: 0 };
         let script = Script { parts, speed: request.speed, seed: request.seed };
-        Ok(Prepared { prompt: Prompt::of(&script)?, usage, warnings: reading.warnings })
+        Ok(Prepared { prompt: Prompt::of(&script)?, usage, warnings: reading.warnings, ..Prepared::default() })
     }
 
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {

@@ -74,7 +74,7 @@ impl Model for SineModel {
             max_frames: fields.max_new_tokens.map_or(LONGEST_FRAMES, u64::from),
             pace: fields.pace,
         };
-        Ok(Prepared { prompt: Prompt::of(&utterance)?, usage, warnings: Vec::new() })
+        Ok(Prepared { prompt: Prompt::of(&utterance)?, usage, ..Prepared::default() })
     }
 
     fn encode_reference(&self, reference: &ReferenceAudio) -> Result<Vec<NamedTensor>, PluginError> {

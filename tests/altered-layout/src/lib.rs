@@ -19,7 +19,7 @@ use abi_stable::prefix_type::PrefixTypeTrait;
 use abi_stable::std_types::{RErr, RResult};
 // What the two files expect at the root of their crate.
 use omni_plugin_api::{
-    Data, ErrorKind, FinishReason, INTERFACE_VERSION, NamedTensor, PluginError, Prompt, SeqWork, StageEvent, TensorValues,
+    Data, ErrorKind, Extent, FinishReason, INTERFACE_VERSION, NamedTensor, PluginError, Prompt, SeqWork, StageEvent, TensorValues, Usage,
 };
 
 extern "C" fn family() -> RResult<objects::FamilyBox, values::ErrorAbi> {

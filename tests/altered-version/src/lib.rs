@@ -14,7 +14,7 @@ use abi_stable::library::{__call_root_module_loader as call_root, CheckTypeLayou
 use abi_stable::prefix_type::PrefixTypeTrait;
 use abi_stable::std_types::{RErr, RResult};
 // What the two files expect at the root of their crate.
-use omni_plugin_api::{Data, ErrorKind, FinishReason, NamedTensor, PluginError, Prompt, SeqWork, StageEvent, TensorValues};
+use omni_plugin_api::{Data, ErrorKind, Extent, FinishReason, NamedTensor, PluginError, Prompt, SeqWork, StageEvent, TensorValues, Usage};
 
 const INTERFACE_VERSION: &str = "99.0.0";
 

@@ -30,7 +30,7 @@ impl Model for HostileModel {
             hang();
         }
         let usage = Usage { text_tokens: request.input.chars().count() as u64, audio_tokens: 0 };
-        Ok(Prepared { prompt: Prompt::of(&mischief)?, usage, warnings: Vec::new() })
+        Ok(Prepared { prompt: Prompt::of(&mischief)?, usage, ..Prepared::default() })
     }
 
     fn open_stage(&self, _index: usize) -> Result<Box<dyn Stage>, PluginError> {

@@ -1,10 +1,11 @@
 //! A plugin that misbehaves in a request fails that request by name; the other plugin never notices.
 
 use std::thread;
+use std::time::Duration;
 
 use omni_tests::artifacts::plugin;
 use omni_tests::checks;
-use omni_tests::server::Server;
+use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{Stream, request_with};
 use serde_json::json;
 
@@ -27,8 +28,14 @@ const FAULTS: [(&str, &str); 13] = [
     ("idle forever", "no progress"),
 ];
 
+/// A server that opens nothing again while a test runs.
 fn serve(watchdog_secs: &str) -> Server {
-    Server::start_with(&plugins_and(&[plugin("hostile"), plugin("sine")], &["--watchdog-secs", watchdog_secs]))
+    serve_and_reopen_after(watchdog_secs, "3600")
+}
+
+fn serve_and_reopen_after(watchdog_secs: &str, reopen_secs: &str) -> Server {
+    let limits = ["--watchdog-secs", watchdog_secs, "--reopen-secs", reopen_secs];
+    Server::start_with(&plugins_and(&[plugin("hostile"), plugin("sine")], &limits))
 }
 
 fn check_both_speak(server: &Server) {
@@ -104,7 +111,7 @@ fn three_faults_in_a_row_are_too_many() {
 }
 
 #[test]
-fn a_step_that_hangs_fails_all_requests_inside_and_the_model_is_given_up() {
+fn a_step_that_hangs_fails_all_requests_inside_and_closes_the_only_replica() {
     let mut server = serve("1");
     thread::scope(|scope| {
         for text in ["hang in step", "hang in step", "Be good beside them."] {
@@ -112,7 +119,7 @@ fn a_step_that_hangs_fails_all_requests_inside_and_the_model_is_given_up() {
             scope.spawn(move || {
                 let answer = say(server, "hostile", text);
                 let was_quick = text.starts_with("Be good") && answer.status == 200;
-                assert!(was_quick || checks::error(&answer, 500, "did not return from step").contains("hostile"));
+                assert!(was_quick || checks::error(&answer, 503, "did not return from step").contains("hostile"));
             });
         }
     });
@@ -125,6 +132,15 @@ fn a_prepare_that_hangs_fails_its_request_and_the_model_is_given_up() {
     let mut server = serve("1");
     fails(&server, "hostile", "hang in prepare", "did not return from prepare");
     check_given_up(&server, "did not return from prepare");
+    check_ends(&mut server);
+}
+
+#[test]
+fn a_model_whose_replica_hung_is_healthy_again_once_that_was_opened_anew() {
+    let mut server = serve_and_reopen_after("1", "1");
+    checks::error(&say(&server, "hostile", "hang in step"), 503, "did not return from step");
+    assert!(wait_until(Duration::from_secs(60), || state(&server, "hostile").state == "ready"), "{:?}", state(&server, "hostile"));
+    check_both_speak(&server);
     check_ends(&mut server);
 }
 

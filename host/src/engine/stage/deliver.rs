@@ -1,27 +1,25 @@
 //! What becomes of a step's events. Nothing a stage says is taken on trust.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::sync::Arc;
 
 use omni_plugin_api::{Data, FinishReason, PluginError, SeqId, StageEvent, StepPlan};
-use tokio::sync::mpsc::error::TrySendError;
 
 use super::slot::{Phase, Slot};
-use super::{Command, StageThread};
-use crate::engine::job::Piece;
+use super::{Command, StageWorker};
+use crate::engine::job::Job;
 
 /// Events a sequence may have in one step.
 const EVENTS_A_STEP: usize = 256;
 
-impl StageThread {
+impl StageWorker {
     /// Checks the events of a step and hands on what they carry.
     pub(super) fn deliver(&mut self, plan: &StepPlan, events: Vec<StageEvent>) -> Result<(), PluginError> {
         self.check(plan, &events)?;
         let mut events = events.into_iter().peekable();
         while let Some(event) = events.next() {
             let seq = event.seq();
-            // Gone when an earlier event of this step failed it.
+            // Gone when an earlier event of this step ended it.
             let Some(slot) = self.slots.get_mut(&seq) else { continue };
             slot.silent_since = None;
             match event {
@@ -29,7 +27,7 @@ impl StageThread {
                     let ends = events.peek().is_some_and(|next| matches!(next, StageEvent::Finished { seq: of, .. } if *of == seq));
                     self.output(seq, data, ends)?;
                 }
-                StageEvent::NeedsInput { .. } => self.needs_input(seq),
+                StageEvent::NeedsInput { .. } => self.needs_input(seq)?,
                 StageEvent::Finished { reason, generated, .. } => self.finished(seq, reason, generated)?,
                 StageEvent::Failed { error, .. } => self.fail(seq, &error)?,
             }
@@ -39,9 +37,10 @@ impl StageThread {
 
     /// Refuses events about sequences that are not here or have ended, and floods.
     fn check(&mut self, plan: &StepPlan, events: &[StageEvent]) -> Result<(), PluginError> {
+        let now = self.pipeline.clock.now();
         for work in &plan.work {
             if let Some(slot) = self.slots.get_mut(&work.seq) {
-                slot.silent_since.get_or_insert_with(Instant::now);
+                slot.silent_since.get_or_insert(now);
             }
         }
         let mut counts: BTreeMap<SeqId, usize> = BTreeMap::new();
@@ -68,20 +67,38 @@ impl StageThread {
             return self.fail(seq, &PluginError::internal(reason));
         }
         let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
+        let units = data.units();
+        slot.units_given += units as u64;
         slot.clock.output(&self.measures);
-        match (&self.next, data) {
-            (Some(next), data) => {
-                let link = &slot.job.links[self.index + 1];
-                link.pending.fetch_add(1, Ordering::AcqRel);
+        match (self.next_room, data) {
+            (Some(_), data) => {
                 slot.said_last = ends;
-                let feed = Command::Feed { job: slot.job.clone(), chunk: Some(data), last: ends };
-                if next.send(feed).is_err() {
-                    return Err(PluginError::internal("the stage behind has ended"));
+                let job = Arc::clone(&slot.job);
+                if let Some(link) = job.links.get(self.index + 1) {
+                    link.put(units);
                 }
-                Ok(())
+                self.hand_on(&job, Some(data), ends);
             }
-            (None, Data::Pcm { samples, .. }) => self.emit(seq, samples),
-            (None, _) => Ok(()),
+            (None, Data::Pcm { samples, .. }) => self.emit(seq, samples)?,
+            (None, _) => {}
+        }
+        if ends { Ok(()) } else { self.cut_the_long(seq) }
+    }
+
+    /// Ends a sequence that has filled what was reserved for it: what it would say more has no place.
+    fn cut_the_long(&mut self, seq: SeqId) -> Result<(), PluginError> {
+        let Some(slot) = self.slots.get(&seq) else { return Ok(()) };
+        match slot.units_left {
+            Some(most) if slot.units_given >= most => self.finished(seq, FinishReason::Length, slot.units_given),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a chunk, or the end, to the stage behind.
+    fn hand_on(&self, job: &Arc<Job>, chunk: Option<Data>, last: bool) {
+        match self.pipeline.route(job, self.index + 1) {
+            Ok(replica) => replica.send(Command::Feed { job: Arc::clone(job), chunk, last }),
+            Err(error) => job.fail(error),
         }
     }
 
@@ -112,103 +129,65 @@ impl StageThread {
             return Ok(());
         }
         slot.samples += samples.len() as u64;
-        slot.job.note_emitted(samples.len() as u64 * 1000 / a_second.max(1));
-        slot.job.measures.emitted(0, samples.len());
-        self.measures.chunk(samples.len() as f64 / a_second.max(1) as f64);
         let longest_s = slot.job.longest_s;
-        if slot.samples > longest_s * a_second {
+        if slot.samples > longest_s.saturating_mul(a_second) {
             let reason = format!("gave more than {longest_s} s of audio, more than its text can take");
             return self.fail(seq, &PluginError::internal(reason));
         }
-        slot.outbox.push_back(Piece::Audio(samples));
-        flush(slot);
+        let micros = (samples.len() as u64).saturating_mul(1_000_000) / a_second.max(1);
+        slot.job.measures.emitted(self.replica.index, samples.len());
+        self.measures.chunk(samples.len() as f64 / a_second.max(1) as f64);
+        slot.job.emit(samples, micros);
         Ok(())
     }
 
-    /// The chunk inside is used up: its credit goes back to the stage in front.
-    fn needs_input(&mut self, seq: SeqId) {
-        let Some(slot) = self.slots.get_mut(&seq) else { return };
+    /// What was fed is used up: its credit goes back to the stage in front.
+    fn needs_input(&mut self, seq: SeqId) -> Result<(), PluginError> {
+        if self.index == 0 {
+            let reason = format!("stage '{}' is the first and asks for input, so it makes no progress", self.info.name);
+            return self.fail(seq, &PluginError::internal(reason));
+        }
+        let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
         slot.phase = Phase::Hungry;
         self.return_credit(seq);
+        Ok(())
     }
 
     fn return_credit(&mut self, seq: SeqId) {
         let Some(slot) = self.slots.get_mut(&seq) else { return };
-        if !std::mem::take(&mut slot.holds_credit) {
-            return;
-        }
-        let link = &slot.job.links[self.index];
-        link.pending.fetch_sub(1, Ordering::AcqRel);
-        if link.paused.swap(false, Ordering::AcqRel) {
-            self.pipeline.wake(self.index - 1);
+        let (chunks, units) = std::mem::take(&mut slot.inside);
+        let Some(link) = slot.job.links.get(self.index).filter(|_| chunks > 0) else { return };
+        if link.take(chunks, units) {
+            self.pipeline.wake(&slot.job, self.index - 1);
         }
     }
 
     fn finished(&mut self, seq: SeqId, reason: FinishReason, generated: u64) -> Result<(), PluginError> {
         self.return_credit(seq);
         self.release(seq)?;
-        let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
-        slot.phase = Phase::Finished;
+        let Some(mut slot) = self.forget(seq) else { return Ok(()) };
         slot.job.note_ended(reason, generated);
         slot.clock.finished(&self.measures, reason, generated);
-        if let Some(next) = &self.next {
-            let (said_last, job) = (slot.said_last, slot.job.clone());
-            self.slots.remove(&seq);
-            let feed = Command::Feed { job, chunk: None, last: true };
-            let is_heard = said_last || next.send(feed).is_ok();
-            return if is_heard { Ok(()) } else { Err(PluginError::internal("the stage behind has ended")) };
-        }
-        slot.outbox.push_back(Piece::Done(slot.job.finish()));
-        flush(slot);
-        self.pipeline.note_success();
-        self.forget_sent(seq);
-        Ok(())
-    }
-
-    /// Sends what found the ring full, now that there may be room.
-    pub(super) fn flush_outboxes(&mut self) {
-        let waiting: Vec<SeqId> = self.slots.iter().filter(|(_, slot)| !slot.outbox.is_empty()).map(|(seq, _)| *seq).collect();
-        for seq in waiting {
-            if let Some(slot) = self.slots.get_mut(&seq) {
-                flush(slot);
+        match self.next_room {
+            Some(_) if slot.said_last => {}
+            Some(_) => self.hand_on(&slot.job, None, true),
+            None => {
+                slot.job.done();
+                self.pipeline.note_success(&slot.job);
             }
-            self.forget_sent(seq);
         }
-    }
-
-    /// Forgets a finished sequence whose last parcel has left.
-    fn forget_sent(&mut self, seq: SeqId) {
-        if self.slots.get(&seq).is_some_and(|slot| slot.phase == Phase::Finished && slot.outbox.is_empty()) {
-            self.slots.remove(&seq);
-        }
+        Ok(())
     }
 
     /// Fails sequences that are stepped again and again and never heard of.
     fn fail_the_silent(&mut self, plan: &StepPlan) -> Result<(), PluginError> {
-        let patience = self.pipeline.patience;
-        let is_silent = |slot: &Slot| slot.silent_since.is_some_and(|since| since.elapsed() >= patience);
+        let (now, patience) = (self.pipeline.clock.now(), self.pipeline.patience.call);
+        let is_silent = |slot: &Slot| slot.silent_since.is_some_and(|since| now.saturating_sub(since) >= patience);
         let silent = plan.work.iter().map(|work| work.seq).filter(|seq| self.slots.get(seq).is_some_and(is_silent));
         for seq in silent.collect::<Vec<SeqId>>() {
             let reason = format!("stage '{}' made no progress for {} s", self.info.name, patience.as_secs_f32());
             self.fail(seq, &PluginError::internal(reason))?;
         }
         Ok(())
-    }
-}
-
-/// Moves pieces into the ring until it is full. The caller is asked to wake us before the last look, so that no wake-up is missed.
-fn flush(slot: &mut Slot) {
-    while let Some(piece) = slot.outbox.pop_front() {
-        match slot.job.output.try_send(piece) {
-            Ok(()) => {}
-            Err(TrySendError::Closed(_)) => return slot.job.cancel(),
-            Err(TrySendError::Full(piece)) => {
-                slot.outbox.push_front(piece);
-                slot.job.output_paused.store(true, Ordering::Release);
-                if slot.job.output.capacity() == 0 {
-                    return;
-                }
-            }
-        }
     }
 }

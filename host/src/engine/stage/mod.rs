@@ -1,26 +1,37 @@
-//! One thread that owns one stage replica.
+//! The worker of one stage replica.
 //!
 //! Each turn: take commands (asleep when nothing can be stepped), drop what ended, admit and feed, plan the sequences whose way out
-//! is free, submit the step, take commands while the device works, collect, and hand the results on.
+//! is free, submit the step, take commands while the device works, collect, and hand the results on. What is decided on the way is in
+//! `schedule`, from plain numbers; a thread (`spawn`) or a simulation drives the turns.
 
 mod deliver;
+mod inbox;
+mod open;
+mod prefill;
+mod schedule;
 mod slot;
 mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 
-use omni_plugin_api::{Data, PluginError, SeqId, Stage, StageInfo, StageLimits, contain};
+use omni_plugin_api::{Data, PluginError, SeqId, StageInfo, StepPlan, contain};
 
+pub use self::open::{Opened, open, open_within};
+use self::prefill::Prefill;
+use self::schedule::Ledger;
+pub use self::schedule::Rules;
 use self::slot::Slot;
+use super::flow::{Fate, Room};
 use super::job::Job;
 use super::measures::StageMeasures;
 use super::pipeline::Pipeline;
+use super::replica::{Life, Replica};
 use super::watchdog::Heartbeat;
-use crate::engine::StageSettings;
 
-/// What a stage thread is told.
+/// What a stage worker is told.
 pub enum Command {
     /// A new job for the first stage.
     Start(Arc<Job>),
@@ -39,138 +50,163 @@ pub enum Command {
     Stop,
 }
 
-/// What is known of a stage thread once it runs.
-pub struct Started {
-    /// Its queue.
-    pub commands: Sender<Command>,
-    /// Its sign of life.
-    pub heartbeat: Arc<Heartbeat>,
-    /// Sequences it holds at once.
-    pub slots: usize,
-}
-
-/// A stage thread's own state.
-pub struct StageThread {
+/// The worker of a stage replica, with the stage.
+pub struct StageWorker {
     pipeline: Arc<Pipeline>,
+    replica: Arc<Replica>,
+    life: Life,
     index: usize,
     info: StageInfo,
-    stage: Box<dyn Stage>,
-    limits: StageLimits,
-    settings: StageSettings,
-    /// Whether the stage behind takes a sequence only as a whole.
-    next_waits_for_all: bool,
+    opened: Opened,
+    /// How much of a sequence may be on the way into the stage behind; none for the last stage.
+    next_room: Option<Room>,
     slots: BTreeMap<SeqId, Slot>,
+    ledger: Ledger,
+    prefill: Prefill,
     commands: Receiver<Command>,
-    next: Option<Sender<Command>>,
-    heartbeat: Arc<Heartbeat>,
     measures: StageMeasures,
-    /// Set when the thread was told to end while a step was under way.
-    stopping: bool,
 }
 
-impl StageThread {
-    /// Opens stage `index` and starts its thread; `next` is the queue of the stage behind it.
-    pub fn start(pipeline: &Arc<Pipeline>, index: usize, next: Option<Sender<Command>>) -> Result<Started, PluginError> {
-        let (stage, limits) = open(pipeline, index)?;
+/// A step that was submitted.
+pub struct Submitted {
+    plan: StepPlan,
+    /// Prompt tokens that are new in it.
+    new_tokens: u64,
+    since: std::time::Duration,
+}
+
+impl StageWorker {
+    /// A worker for a replica, which it brings to life.
+    pub fn new(pipeline: &Arc<Pipeline>, replica: &Arc<Replica>, opened: Opened) -> Self {
         let (sender, commands) = channel();
-        let heartbeat = Arc::new(Heartbeat::new());
-        let slots = limits.slots;
-        let info = pipeline.info.stages[index].clone();
-        let name = format!("{}/{}", pipeline.id, info.name);
-        let (pipeline, beat) = (Arc::clone(pipeline), Arc::clone(&heartbeat));
-        let measures = StageMeasures::new(&pipeline.id, index, &info.name, 0);
-        let (settings, next_waits_for_all) = (pipeline.settings(index), pipeline.settings(index + 1).waits_for_all);
-        let thread = Self {
-            pipeline,
+        let life = Life { commands: sender, heartbeat: Arc::new(Heartbeat::new()), is_over: Arc::new(AtomicBool::new(false)) };
+        replica.come_up(life.clone());
+        let index = replica.stage;
+        let is_last = index + 1 == pipeline.info.stages.len();
+        Self {
+            pipeline: Arc::clone(pipeline),
+            replica: Arc::clone(replica),
+            life,
             index,
-            info,
-            stage,
-            limits,
-            settings,
-            next_waits_for_all,
+            info: pipeline.info.stages[index].clone(),
+            opened,
+            next_room: (!is_last).then(|| pipeline.room(index + 1)),
             slots: BTreeMap::new(),
+            ledger: Ledger::default(),
+            prefill: Prefill::default(),
             commands,
-            next,
-            heartbeat: beat,
-            measures,
-            stopping: false,
-        };
-        let spawned = std::thread::Builder::new().name(name).spawn(move || thread.run_contained());
-        spawned.map_err(|error| PluginError::internal(format!("the stage's thread cannot start: {error}")))?;
-        Ok(Started { commands: sender, heartbeat, slots })
+            measures: StageMeasures::new(&pipeline.id, index, &pipeline.info.stages[index].name, replica.index),
+        }
     }
 
-    /// The loop; a panic of our own ends the model and not the process.
+    /// Gives the worker a thread.
+    pub fn spawn(self) -> Result<(), PluginError> {
+        let name = format!("{}/{}", self.pipeline.id, self.info.name);
+        let guard = self.replica.guard_thread();
+        let run = move || {
+            let _guard = guard;
+            self.run_contained();
+        };
+        let spawned = std::thread::Builder::new().name(name).spawn(run);
+        spawned.map(drop).map_err(|error| PluginError::internal(format!("the stage's thread cannot start: {error}")))
+    }
+
+    /// The loop; a panic of our own closes the replica and not the process.
     fn run_contained(mut self) {
-        let pipeline = Arc::clone(&self.pipeline);
+        let (pipeline, replica, life) = (Arc::clone(&self.pipeline), Arc::clone(&self.replica), self.life.clone());
         let run = contain("the engine", || {
-            while !self.stopping && self.receive() && !self.pipeline.is_broken() {
-                self.turn();
+            while self.receive() {
+                if let Some(submitted) = self.begin_turn() {
+                    self.take_waiting();
+                    self.end_turn(submitted);
+                }
             }
             Ok(())
         });
-        if let Err(error) = run {
-            pipeline.give_up(&error.message);
+        if let Err(error) = run
+            && !life.is_over.swap(true, Ordering::AcqRel)
+        {
+            pipeline.close(&replica, &error.message);
         }
     }
 
     /// Takes every waiting command, asleep until there is one when nothing can be stepped. `false` ends the thread.
     fn receive(&mut self) -> bool {
-        if !self.can_step() {
-            match self.commands.recv() {
-                Ok(command) => {
-                    if !self.obey(command) {
-                        return false;
-                    }
-                }
-                Err(_) => return false,
+        if !self.is_over() && !self.can_step() {
+            match self.sleep() {
+                Ok(command) => self.obey(command),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
-        self.take_waiting()
+        self.take_waiting();
+        !self.is_over()
+    }
+
+    /// Waits for a command, or for the moment in which something is to be done without one.
+    fn sleep(&self) -> Result<Command, RecvTimeoutError> {
+        match self.alarm() {
+            Some(at) => self.commands.recv_timeout(at.saturating_sub(self.pipeline.clock.now())),
+            None => self.commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    /// Whether the replica has given this worker up.
+    pub fn is_over(&self) -> bool {
+        self.life.is_over.load(Ordering::Acquire)
     }
 
     /// Takes the commands that are there, without waiting.
-    fn take_waiting(&mut self) -> bool {
+    pub fn take_waiting(&mut self) {
         loop {
             match self.commands.try_recv() {
-                Ok(command) => {
-                    if !self.obey(command) {
-                        return false;
-                    }
-                }
-                Err(TryRecvError::Empty) => return true,
-                Err(TryRecvError::Disconnected) => return false,
+                Ok(command) => self.obey(command),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => return self.life.is_over.store(true, Ordering::Release),
             }
         }
     }
 
-    fn obey(&mut self, command: Command) -> bool {
+    fn obey(&mut self, command: Command) {
         match command {
+            // What comes for a sequence that the stage is done with has no place any more.
+            Command::Start(job) | Command::Feed { job, .. } if job.passed.get(self.index).is_none_or(Fate::is_ended) => {}
             Command::Start(job) => {
                 self.slots.entry(job.seq).or_insert_with(|| Slot::new(job));
             }
             Command::Feed { job, chunk, last } => {
-                let slot = self.slots.entry(job.seq).or_insert_with(|| Slot::new(job));
-                slot.inbox.push_back((chunk, last));
+                self.slots.entry(job.seq).or_insert_with(|| Slot::new(job)).inbox.push(chunk, last);
             }
             Command::Wake => {}
-            Command::Stop => return false,
+            Command::Stop => self.life.is_over.store(true, Ordering::Release),
         }
-        true
     }
 
-    fn is_last(&self) -> bool {
-        self.next.is_none()
+    /// Number of its stage, and of its replica within the stage.
+    pub fn place(&self) -> (usize, usize) {
+        (self.replica.stage, self.replica.index)
+    }
+
+    /// What the stage can hold.
+    pub fn rules(&self) -> &Rules {
+        &self.opened.rules
+    }
+
+    /// Whether a sequence that nobody wants any more still has a slot.
+    pub fn holds_ended(&self) -> bool {
+        self.slots.values().any(|slot| slot.is_admitted() && slot.job.is_ended())
+    }
+
+    /// Slots and tokens of the cache that are taken.
+    pub fn taken(&self) -> (usize, u64) {
+        (self.ledger.slots(), self.ledger.kv_tokens())
     }
 }
 
-/// Opens a stage and reads its limits, both contained.
-fn open(pipeline: &Pipeline, index: usize) -> Result<(Box<dyn Stage>, StageLimits), PluginError> {
-    let stage = contain("open_stage", || pipeline.model.open_stage(index))?;
-    let limits = pipeline.settings(index).narrow(contain("limits", || Ok(stage.limits()))?);
-    if limits.slots == 0 || limits.batch == 0 || limits.step_units == 0 {
-        let name = &pipeline.info.stages[index].name;
-        return Err(PluginError::internal(format!("stage '{name}' has room for no sequence: {limits:?}")));
+impl Drop for StageWorker {
+    fn drop(&mut self) {
+        for seq in self.slots.keys() {
+            self.replica.leave(*seq);
+        }
     }
-    Ok((stage, limits))
 }

@@ -1,15 +1,20 @@
-//! One turn of a stage thread: drop, admit, feed, plan, step.
+//! One turn of a stage worker: drop, admit, feed, plan, step.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::Duration;
 
-use omni_plugin_api::{ErrorKind, PluginError, SeqId, SeqWork, StageEvent, StepPlan, contain};
+use omni_plugin_api::{ErrorKind, PluginError, SeqId, StageEvent, StepPlan, contain};
 
+use super::schedule::{Ledger, Runnable, Waiting};
 use super::slot::{Phase, Slot};
-use super::{StageThread, open};
+use super::{StageWorker, Submitted, open};
 use crate::engine::SpeechError;
-use crate::engine::job::{Job, LINK_RING};
+use crate::engine::chunks::Moment;
+use crate::engine::flow::Fate;
+use crate::engine::job::Job;
+use crate::engine::replica::Replica;
 
 const ADMIT: usize = 0;
 const FEED: usize = 1;
@@ -17,63 +22,93 @@ const STEP: usize = 2;
 const RELEASE: usize = 3;
 const OPEN: usize = 4;
 
-impl StageThread {
-    /// One turn. Whatever goes wrong inside the stage as a whole is handled here.
-    pub(super) fn turn(&mut self) {
-        if let Err(error) = self.try_turn() {
+impl StageWorker {
+    /// The first half of a turn, up to a step that is under way. Whatever goes wrong inside the stage as a whole is handled here.
+    pub fn begin_turn(&mut self) -> Option<Submitted> {
+        match self.try_begin() {
+            Ok(submitted) => submitted,
+            Err(error) => {
+                self.fault(&error);
+                None
+            }
+        }
+    }
+
+    /// The second half: what came of the step.
+    pub fn end_turn(&mut self, submitted: Submitted) {
+        if let Err(error) = self.try_end(&submitted) {
             self.fault(&error);
         }
     }
 
-    fn try_turn(&mut self) -> Result<(), PluginError> {
+    fn try_begin(&mut self) -> Result<Option<Submitted>, PluginError> {
+        let since = self.pipeline.clock.now();
         self.drop_ended()?;
-        self.flush_outboxes();
-        self.admit_waiting()?;
+        let new_tokens = self.admit_waiting()?;
         self.feed_hungry()?;
         self.measure_load();
-        let plan = self.plan();
+        let plan = StepPlan { work: self.opened.rules.plan(self.runnable()) };
         if plan.work.is_empty() {
+            return Ok(None);
+        }
+        self.measure_slack(&plan);
+        self.submit(&plan)?;
+        Ok(Some(Submitted { plan, new_tokens, since }))
+    }
+
+    fn try_end(&mut self, submitted: &Submitted) -> Result<(), PluginError> {
+        let (stage, beat) = (&mut self.opened.stage, &self.life.heartbeat);
+        let events: Vec<StageEvent> = beat.watch(STEP, || contain("step", || stage.collect()))?;
+        if self.is_over() {
             return Ok(());
         }
-        let events = self.step(&plan)?;
-        self.deliver(&plan, events)
+        let took = self.pipeline.clock.now().saturating_sub(submitted.since);
+        self.measures.stepped(took, submitted.plan.work.len());
+        self.prefill.note(took, submitted.new_tokens);
+        self.deliver(&submitted.plan, events)
     }
 
     /// Notes how many hold a slot and how many wait for one.
     fn measure_load(&self) {
-        let count = |test: fn(&Slot) -> bool| self.slots.values().filter(|slot| test(slot)).count();
-        self.measures.holds(count(Slot::is_admitted), count(|slot| slot.phase == Phase::Waiting));
+        let waiting = self.slots.values().filter(|slot| slot.phase == Phase::Waiting).count();
+        self.measures.holds(self.ledger.slots(), waiting);
+    }
+
+    /// Notes what the listeners of a step have in hand, where audio leaves.
+    fn measure_slack(&self, plan: &StepPlan) {
+        let now = self.pipeline.clock.now();
+        for slot in plan.work.iter().filter(|_| self.next_room.is_none()).filter_map(|work| self.slots.get(&work.seq)) {
+            if let Some(slack) = slot.job.slack_ms(now) {
+                self.measures.slack(slack as i64);
+            }
+        }
     }
 
     /// Whether a turn could do anything without another command.
-    pub(super) fn can_step(&self) -> bool {
-        let admitted = self.slots.values().filter(|slot| slot.is_admitted()).count();
-        let has_free_slot = admitted < self.limits.slots;
+    pub fn can_step(&self) -> bool {
         self.slots.values().any(|slot| match slot.phase {
             _ if slot.job.is_ended() => true,
-            Phase::Waiting => has_free_slot && self.may_enter(slot),
-            Phase::Hungry => !slot.inbox.is_empty(),
+            Phase::Waiting => false,
+            Phase::Hungry => self.meal(slot).is_some(),
             Phase::Runnable => self.has_way_out(slot),
-            Phase::Finished => false,
-        })
+        }) || !self.admissible().is_empty()
+    }
+
+    /// When, at the latest, a turn could do something without another command: a sequence that waits for a full chunk is fed what there is
+    /// before its listener runs dry.
+    pub fn alarm(&self) -> Option<Duration> {
+        let now = self.pipeline.clock.now();
+        let waiting = self.slots.values().filter(|slot| slot.phase == Phase::Hungry && slot.inbox.units() > 0);
+        let heard = waiting.filter(|slot| slot.job.slack_ms(now).is_some());
+        heard.filter_map(|slot| slot.chunks.urgent_at(&self.opened.chunks, slot.job.due())).filter(|at| *at > now).min()
     }
 
     /// Whether what a step of this sequence gives could leave.
     fn has_way_out(&self, slot: &Slot) -> bool {
-        if self.is_last() {
-            return has_ring_room(slot);
+        match (self.next_room, slot.job.links.get(self.index + 1)) {
+            (Some(room), Some(link)) => link.has_room(room),
+            _ => slot.job.has_room(),
         }
-        if self.next_waits_for_all {
-            return true;
-        }
-        let link = &slot.job.links[self.index + 1];
-        let has_room = || link.pending.load(Ordering::Acquire) < LINK_RING;
-        if has_room() {
-            return true;
-        }
-        // Say that we wait, then look again: the other side frees first and reads the mark afterwards.
-        link.paused.store(true, Ordering::Release);
-        has_room()
     }
 
     /// Releases sequences whose job ended, here or elsewhere.
@@ -81,7 +116,7 @@ impl StageThread {
         let ended: Vec<SeqId> = self.slots.iter().filter(|(_, slot)| slot.job.is_ended()).map(|(seq, _)| *seq).collect();
         for seq in ended {
             self.release(seq)?;
-            self.slots.remove(&seq);
+            self.forget(seq);
             self.measures.cancelled();
         }
         Ok(())
@@ -89,8 +124,9 @@ impl StageThread {
 
     /// Frees a sequence's slot inside the stage, if it has one.
     pub(super) fn release(&mut self, seq: SeqId) -> Result<(), PluginError> {
+        self.ledger.give_back(seq);
         if self.slots.get(&seq).is_some_and(Slot::is_admitted) {
-            let (stage, beat) = (&mut self.stage, &self.heartbeat);
+            let (stage, beat) = (&mut self.opened.stage, &self.life.heartbeat);
             beat.watch(RELEASE, || {
                 contain("release", || {
                     stage.release(seq);
@@ -101,42 +137,103 @@ impl StageThread {
         Ok(())
     }
 
-    /// Whether a sequence that waits may have a slot: where the whole is wanted, only once all of it is there.
-    fn may_enter(&self, slot: &Slot) -> bool {
-        !self.settings.waits_for_all || self.index == 0 || slot.inbox.back().is_some_and(|(_, last)| *last)
+    /// Drops what is known of a sequence that has no slot any more.
+    pub(super) fn forget(&mut self, seq: SeqId) -> Option<Slot> {
+        self.replica.leave(seq);
+        let slot = self.slots.remove(&seq)?;
+        slot.job.passed.get(self.index).map(Fate::end);
+        Some(slot)
     }
 
-    /// Gives free slots to those who wait, in order of arrival.
-    fn admit_waiting(&mut self) -> Result<(), PluginError> {
-        let admitted = self.slots.values().filter(|slot| slot.is_admitted()).count();
-        let free = self.limits.slots.saturating_sub(admitted);
-        let waiting = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Waiting && self.may_enter(slot));
-        let chosen: Vec<SeqId> = waiting.take(free).map(|(seq, _)| *seq).collect();
-        for seq in chosen {
+    /// The sequences that could be stepped, with what their step would be.
+    fn runnable(&self) -> Vec<Runnable> {
+        let now = self.pipeline.clock.now();
+        let could = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Runnable && self.has_way_out(slot));
+        could
+            .map(|(seq, slot)| {
+                let units = slot.fed.unwrap_or_else(|| slot.chunks.size(&self.opened.chunks, self.opened.liking, self.moment(slot, now)));
+                let is_heard = slot.job.slack_ms(now).is_some();
+                Runnable { seq: *seq, due: slot.job.due(), units, is_heard }
+            })
+            .collect()
+    }
+
+    pub(super) fn moment(&self, slot: &Slot, now: Duration) -> Moment {
+        let load = self.ledger.slots() as f64 / self.opened.rules.slots.max(1) as f64;
+        Moment { now, slack_ms: slot.job.slack_ms(now), load }
+    }
+
+    /// Those of the waiting that get a slot now: where the whole is wanted, only once all of it is there.
+    fn admissible(&self) -> Vec<SeqId> {
+        let may_enter = |slot: &Slot| !self.opened.waits_for_all || slot.inbox.has_last();
+        let waiting = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Waiting && may_enter(slot));
+        let waiting: Vec<Waiting> = waiting.map(|(seq, slot)| self.waiting(*seq, slot)).collect();
+        if waiting.is_empty() {
+            return Vec::new();
+        }
+        // Behind the first stage a sequence is no newcomer: others wait for it as they wait for any.
+        let running = if self.index == 0 { self.runnable() } else { Vec::new() };
+        self.opened.rules.admissions(&waiting, &running, &self.ledger, &self.prefill, self.pipeline.clock.now())
+    }
+
+    fn waiting(&self, seq: SeqId, slot: &Slot) -> Waiting {
+        let prompt_tokens = slot.job.extent.prompt_tokens;
+        Waiting { seq, due: slot.job.due(), prompt_tokens, kv_tokens: self.kv_of(slot) }
+    }
+
+    /// Tokens of the cache that a sequence reserves. One that can never fit was refused before it came here.
+    fn kv_of(&self, slot: &Slot) -> u64 {
+        self.opened.rules.kv_of(slot.job.extent).unwrap_or_else(|never| never.limit)
+    }
+
+    /// Gives slots to those who wait. Tells how many prompt tokens are new, at least one for each sequence; behind the first stage none are.
+    fn admit_waiting(&mut self) -> Result<u64, PluginError> {
+        let mut new_tokens = 0;
+        for seq in self.admissible() {
             let Some(slot) = self.slots.get_mut(&seq) else { continue };
-            let (stage, beat, job) = (&mut self.stage, &self.heartbeat, &slot.job);
+            let extent = slot.job.extent;
+            let kv_tokens = self.opened.rules.kv_of(extent).unwrap_or_else(|never| never.limit);
+            slot.units_left = (kv_tokens > 0 && self.index == 0).then(|| kv_tokens.saturating_sub(extent.prompt_tokens));
+            self.ledger.take(seq, kv_tokens);
+            let (stage, beat, job) = (&mut self.opened.stage, &self.life.heartbeat, &slot.job);
             let admitted = beat.watch(ADMIT, || contain("admit", || stage.admit(seq, &job.prompt)));
             slot.phase = if self.index == 0 { Phase::Runnable } else { Phase::Hungry };
             slot.clock.admitted(&self.measures, &slot.job.measures);
             if self.index == 0 {
                 slot.job.measures.admitted();
             }
+            new_tokens += if self.index == 0 { extent.prompt_tokens.max(1) } else { 0 };
             self.settle(seq, admitted)?;
         }
-        Ok(())
+        Ok(new_tokens)
     }
 
-    /// Feeds one chunk to each sequence that has nothing to work on.
+    /// What a hungry sequence is to be fed, as the units that its next step should have; none while too little has arrived.
+    fn meal(&self, slot: &Slot) -> Option<usize> {
+        if slot.inbox.is_empty() {
+            return None;
+        }
+        let moment = self.moment(slot, self.pipeline.clock.now());
+        let target = slot.chunks.size(&self.opened.chunks, self.opened.liking, moment);
+        let is_urgent = || slot.inbox.units() > 0 && slot.chunks.is_urgent(&self.opened.chunks, moment);
+        let is_enough = slot.inbox.units() >= target || slot.inbox.has_last() || is_urgent();
+        is_enough.then_some(target)
+    }
+
+    /// Feeds each sequence that has nothing to work on, once enough has arrived for it.
     fn feed_hungry(&mut self) -> Result<(), PluginError> {
-        let is_hungry = |slot: &Slot| slot.phase == Phase::Hungry && !slot.inbox.is_empty();
-        let hungry: Vec<SeqId> = self.slots.iter().filter(|(_, slot)| is_hungry(slot)).map(|(seq, _)| *seq).collect();
-        for seq in hungry {
+        let hungry = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Hungry);
+        let hungry: Vec<(SeqId, usize)> = hungry.filter_map(|(seq, slot)| Some((*seq, self.meal(slot)?))).collect();
+        for (seq, target) in hungry {
             let Some(slot) = self.slots.get_mut(&seq) else { continue };
-            let Some((chunk, last)) = slot.inbox.pop_front() else { continue };
-            slot.holds_credit = chunk.is_some();
+            // The first chunk is kept small; later ones take along what waits.
+            let most = if slot.is_stepped { self.opened.liking.steady.max(target) } else { target };
+            let meal = slot.inbox.take(target, most);
+            slot.inside = (meal.chunks, meal.units);
+            slot.fed = Some(if meal.chunks > 1 { meal.units } else { meal.units.min(target) }.max(1));
             slot.phase = Phase::Runnable;
-            let (stage, beat) = (&mut self.stage, &self.heartbeat);
-            let fed = beat.watch(FEED, || contain("feed", || stage.feed(seq, chunk, last)));
+            let (stage, beat) = (&mut self.opened.stage, &self.life.heartbeat);
+            let fed = beat.watch(FEED, || contain("feed", || stage.feed(seq, meal.data, meal.last)));
             self.settle(seq, fed)?;
         }
         Ok(())
@@ -154,7 +251,7 @@ impl StageThread {
     /// Fails one sequence and frees its slot.
     pub(super) fn fail(&mut self, seq: SeqId, error: &PluginError) -> Result<(), PluginError> {
         self.release(seq)?;
-        if let Some(slot) = self.slots.remove(&seq) {
+        if let Some(slot) = self.forget(seq) {
             let message = error.to_string();
             slot.job.fail(match error.kind {
                 ErrorKind::Invalid | ErrorKind::Unsupported => {
@@ -167,71 +264,55 @@ impl StageThread {
         Ok(())
     }
 
-    /// Chooses the sequences of the next step: those that run dry first, as many as a batch holds.
-    fn plan(&self) -> StepPlan {
-        let runnable = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Runnable && self.has_way_out(slot));
-        let mut chosen: Vec<(i64, SeqWork)> = runnable
-            .map(|(seq, slot)| (slot.job.slack_ms(), SeqWork { seq: *seq, max_units: slot.units(&self.limits, &self.settings) }))
-            .collect();
-        chosen.sort_by_key(|(slack, work)| (*slack, work.seq));
-        chosen.truncate(self.limits.batch);
-        chosen.iter().filter(|_| self.is_last()).for_each(|(slack, work)| {
-            if self.slots.get(&work.seq).is_some_and(|slot| slot.samples > 0) {
-                self.measures.slack(*slack);
-            }
-        });
-        StepPlan { work: chosen.into_iter().map(|(_, work)| work).collect() }
-    }
-
-    /// Submits a step, takes commands while it runs, and collects it.
-    fn step(&mut self, plan: &StepPlan) -> Result<Vec<StageEvent>, PluginError> {
-        let begun = Instant::now();
-        let (stage, beat) = (&mut self.stage, &self.heartbeat);
+    /// Submits a step, and notes what went into it.
+    fn submit(&mut self, plan: &StepPlan) -> Result<(), PluginError> {
+        let (stage, beat) = (&mut self.opened.stage, &self.life.heartbeat);
         beat.watch(STEP, || contain("step", || stage.submit(plan)))?;
+        let now = self.pipeline.clock.now();
         for work in &plan.work {
-            if let Some(slot) = self.slots.get_mut(&work.seq) {
-                slot.steps = slot.steps.saturating_add(1);
-            }
+            let Some(slot) = self.slots.get(&work.seq) else { continue };
+            let moment = self.moment(slot, now);
+            let Some(slot) = self.slots.get_mut(&work.seq) else { continue };
+            slot.chunks.went(work.max_units, work.max_units, &self.opened.chunks, self.opened.liking, moment);
+            (slot.is_stepped, slot.fed) = (true, None);
         }
-        self.stopping |= !self.take_waiting();
-        let (stage, beat) = (&mut self.stage, &self.heartbeat);
-        let events = beat.watch(STEP, || contain("step", || stage.collect()));
-        self.measures.stepped(begun.elapsed(), plan.work.len());
-        events
+        Ok(())
     }
 
     /// The stage as a whole failed: every sequence in it fails, and it is opened anew unless that happened too often.
     fn fault(&mut self, error: &PluginError) {
+        if self.is_over() {
+            return;
+        }
+        let (inside, waiting): (BTreeMap<SeqId, Slot>, _) =
+            std::mem::take(&mut self.slots).into_iter().partition(|(_, slot)| slot.is_admitted());
+        (self.slots, self.ledger) = (waiting, Ledger::default());
+        let jobs: Vec<Arc<Job>> = inside.into_values().map(|slot| slot.job).collect();
         let stage = self.info.name.as_str();
         self.measures.fault();
-        tracing::error!(model = self.pipeline.id, stage, error = %error, sequences = self.slots.len(), "a stage failed");
+        tracing::error!(model = self.pipeline.id, stage, error = %error, sequences = jobs.len(), "a stage failed");
         let detail = format!("{} (stage '{stage}')", error.message);
+        jobs.iter().for_each(|job| self.replica.leave(job.seq));
+        let (pipeline, replica) = (Arc::clone(&self.pipeline), Arc::clone(&self.replica));
         // Counted before anybody hears of it: a client that asks again at once must meet the model as it is now.
-        let is_given_up = self.pipeline.count_fault();
+        let is_given_up = replica.count_fault();
         if is_given_up {
-            self.pipeline.give_up(&format!("too many faults in a row, the last: {detail}"));
+            self.give_up(&format!("too many faults in a row, the last: {detail}"));
         }
-        let jobs: Vec<Arc<Job>> = std::mem::take(&mut self.slots).into_values().map(|slot| slot.job).collect();
-        for job in jobs {
-            job.fail(self.pipeline.failed(&detail));
-        }
+        Replica::fail(jobs, &pipeline.failed(&detail));
         if is_given_up {
             return;
         }
-        let (pipeline, index) = (Arc::clone(&self.pipeline), self.index);
-        match self.heartbeat.watch(OPEN, || open(&pipeline, index)) {
-            Ok((stage, limits)) => (self.stage, self.limits) = (stage, limits),
-            Err(error) => pipeline.give_up(&format!("could not open stage '{}' again: {error}", self.info.name)),
+        match self.life.heartbeat.watch(OPEN, || open(&pipeline, &replica)) {
+            Ok(opened) => self.opened = opened,
+            Err(error) => self.give_up(&format!("could not open stage '{}' again: {error}", self.info.name)),
         }
     }
-}
 
-/// Whether the ring towards the caller has room; if not, the caller is asked to wake us.
-pub(super) fn has_ring_room(slot: &Slot) -> bool {
-    let has_room = || slot.outbox.is_empty() && slot.job.output.capacity() > 0;
-    if has_room() {
-        return true;
+    /// Closes the replica, unless somebody else did.
+    fn give_up(&mut self, reason: &str) {
+        if !self.life.is_over.swap(true, Ordering::AcqRel) {
+            self.pipeline.close(&self.replica, reason);
+        }
     }
-    slot.job.output_paused.store(true, Ordering::Release);
-    slot.job.output.capacity() > 0 && slot.outbox.is_empty()
 }

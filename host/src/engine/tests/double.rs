@@ -201,10 +201,10 @@ impl StepStage for Codec {
         for work in &plan.work {
             let Some((codes, index, last, prompt)) = self.sequences.get_mut(&work.seq) else { continue };
             let seq = work.seq;
-            if number(prompt, "nan-at") == Some(*index as i32) {
+            let take = work.max_units.min(codes.len());
+            if number(prompt, "nan-at").is_some_and(|at| (*index..*index + take).contains(&(at as usize))) {
                 events.push(StageEvent::Output { seq, data: Data::Pcm { samples: vec![f32::NAN; FRAME], channels: 1 } });
             }
-            let take = work.max_units.min(codes.len());
             for code in codes.drain(..take) {
                 events.push(StageEvent::Output { seq, data: Data::Pcm { samples: vec![sample(*index, code); FRAME], channels: 1 } });
                 *index += 1;

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use super::{House, SpeechError, failure};
+use omni_plugin_api::Device;
+
+use super::{House, PATIENCE, SpeechError, StageSettings, failure};
 use crate::engine::ModelState;
+use crate::engine::pipeline::Patience;
 
 #[tokio::test]
 async fn one_sequence_fails_and_the_others_go_on() {
@@ -47,9 +51,22 @@ async fn a_stage_that_panics_lies_or_floods_is_opened_anew() {
     }
 }
 
+/// A house of which a replica that failed is closed for so long.
+fn house_that_reopens_after(reopen: Duration, settings: Vec<StageSettings>) -> House {
+    House::with_patience(settings, Patience { reopen, ..PATIENCE })
+}
+
+/// The message of an outcome that must be a refusal for now.
+fn unavailable(outcome: Result<Vec<f32>, SpeechError>) -> String {
+    match outcome {
+        Err(SpeechError::Unavailable { message, .. }) => message,
+        other => panic!("expected to be refused for now, got {other:?}"),
+    }
+}
+
 #[tokio::test]
-async fn three_faults_in_a_row_end_the_model_and_a_success_between_them_does_not() {
-    let house = House::new(4);
+async fn three_faults_in_a_row_close_the_only_replica_and_a_success_between_them_does_not() {
+    let house = house_that_reopens_after(Duration::from_secs(600), Vec::new());
     for _ in 0..2 {
         failure(house.speak("frames=9 panic-at=1").await);
         failure(house.speak("frames=9 panic-at=1").await);
@@ -58,23 +75,85 @@ async fn three_faults_in_a_row_end_the_model_and_a_success_between_them_does_not
     for _ in 0..3 {
         failure(house.speak("frames=9 panic-at=1").await);
     }
-    let refused = house.speak("frames=2").await;
-    assert!(matches!(&refused, Err(SpeechError::Unavailable { message, .. }) if message.contains("unhealthy")), "{refused:?}");
+    assert!(unavailable(house.speak("frames=2").await).contains("unhealthy: too many faults in a row"));
     assert!(matches!(house.loading.status().state, ModelState::Unhealthy(_)));
     assert!(house.served.has_room().is_err());
+    let pulses = house.served.pulses();
+    assert!(matches!(&pulses[0].closed, Some(reason) if reason.contains("panicked in step")), "{pulses:?}");
+    assert_eq!(pulses[1].closed, None);
+}
+
+#[tokio::test]
+async fn a_closed_replica_is_opened_again_and_the_model_is_healthy_again() {
+    let house = house_that_reopens_after(Duration::from_millis(20), Vec::new());
+    for _ in 0..3 {
+        failure(house.speak("frames=9 panic-at=1").await);
+    }
+    house.until("a third opening of the talker", |counters| counters.opened.load(Ordering::SeqCst) >= 5).await;
+    for _ in 0..1_000 {
+        if house.served.has_room().is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(house.speak("frames=9").await.is_ok());
+    assert_eq!(house.loading.status().state, ModelState::Ready);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_step_that_hangs_fails_everyone_inside_and_ends_the_model() {
-    let house = Arc::new(House::new(4));
+async fn a_step_that_hangs_fails_everyone_inside_and_closes_the_replica() {
+    let house = Arc::new(house_that_reopens_after(Duration::from_secs(600), Vec::new()));
     let other = tokio::spawn({
         let house = Arc::clone(&house);
         async move { house.speak("frames=1000000").await }
     });
-    let message = failure(house.speak("frames=9 hang-at=3").await);
+    let message = unavailable(house.speak("frames=9 hang-at=3").await);
     assert!(message.contains("did not return from step of stage 'talker'"), "{message}");
-    failure(other.await.expect("the task lives"));
+    unavailable(other.await.expect("the task lives"));
     assert!(matches!(house.start("frames=1").await, Err(SpeechError::Unavailable { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_replica_of_two_hangs_and_the_other_goes_on() {
+    let two = StageSettings { devices: vec![Device::Cpu; 2], ..StageSettings::default() };
+    let house = Arc::new(house_that_reopens_after(Duration::from_millis(20), vec![two.clone(), two]));
+    assert_eq!(house.counters.opened.load(Ordering::SeqCst), 4, "two replicas of two stages");
+    let hung = tokio::spawn({
+        let house = Arc::clone(&house);
+        async move { house.speak("frames=9 hang-at=3").await }
+    });
+    house.until("a hanging step", |counters| counters.frames_made.load(Ordering::SeqCst) >= 3).await;
+    for _ in 0..5 {
+        assert!(house.speak("frames=30").await.is_ok(), "a request was given to the replica that has more to do");
+    }
+    unavailable(hung.await.expect("the task lives"));
+    assert!(house.served.has_room().is_ok(), "the other replica works");
+    house.until("the replica is opened again", |counters| counters.opened.load(Ordering::SeqCst) >= 5).await;
+    assert!(house.speak("frames=30").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_ended_and_says_so() {
+    let house = House::in_a_hurry(Duration::from_millis(50));
+    let outcome = house.speak("frames=9 silent-from=4").await;
+    assert!(matches!(outcome, Err(SpeechError::TimedOut { .. })), "{outcome:?}");
+    house.until_free().await;
+    assert!(house.speak("frames=3").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_reader_that_stalls_for_too_long_loses_its_request_and_its_place() {
+    let house = House::with_patience(Vec::new(), Patience { slow_reader: Duration::from_millis(50), ..PATIENCE });
+    let mut stalled = house.start("frames=100000").await.expect("the house is empty");
+    stalled.next().await.expect("there is audio").expect("the double does as told");
+    house.until_free().await;
+    assert_eq!(house.served.running(), 0, "its place is free although it is still held");
+    let mut last = stalled.next().await;
+    while let Some(Ok(_)) = last {
+        last = stalled.next().await;
+    }
+    assert!(matches!(last, Some(Err(SpeechError::Failed { message })) if message.contains("took no audio")));
+    assert!(house.speak("frames=3").await.is_ok());
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::double::{FRAME, sample};
 use super::{House, SpeechError, StageSettings, failure};
+use crate::engine::chunks::{ChunkRules, Growth};
 
 /// What `frames=N` sounds like.
 fn expected(frames: usize) -> Vec<f32> {
@@ -112,7 +113,8 @@ async fn waiting_for_an_idle_house_ends_with_its_last_request() {
 #[tokio::test]
 async fn settings_narrow_slots_and_size_the_first_steps() {
     let talker = StageSettings { max_seqs: Some(1), ..StageSettings::default() };
-    let codec = StageSettings { first_steps: vec![1, 3], step_units: Some(4), ..StageSettings::default() };
+    let chunks = ChunkRules { growth: Growth::Ramp(vec![1, 3]), steady: vec![4], first: None };
+    let codec = StageSettings { chunks, ..StageSettings::default() };
     let house = House::with(4, vec![talker, codec]);
     let (left, right) = tokio::join!(house.speak("frames=12"), house.speak("frames=9"));
     assert_eq!((left, right), (Ok(expected(12)), Ok(expected(9))));

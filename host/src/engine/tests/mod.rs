@@ -3,6 +3,7 @@
 mod double;
 mod faults;
 mod flow;
+mod simulated;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,12 +12,21 @@ use std::time::Duration;
 use omni_plugin_api::{Family, ModelSource, Placement, Services, SpeechRequest, Voice};
 
 use self::double::{Counters, Double};
-use super::admission::Admission;
-use super::pipeline::{Pipeline, PipelineParts};
+use super::admission::{Admission, DoorLimits};
+use super::clock::Clock;
+use super::pipeline::{Patience, Pipeline, PipelineParts};
 use super::served::ServedParts;
-use super::{Jobs, Loading, Served, SpeechError, SpeechStream, StageSettings};
+use super::{Jobs, Loading, Pacing, Served, SpeechError, SpeechStream, StageSettings};
 use crate::observe::Silent;
 use crate::schema::RequestSchema;
+
+/// Limits that no test waits for in vain.
+pub const PATIENCE: Patience = Patience {
+    call: Duration::from_secs(3),
+    open_stage: Duration::from_secs(30),
+    reopen: Duration::from_secs(600),
+    slow_reader: Duration::from_secs(600),
+};
 
 /// A served double with short patience.
 pub struct House {
@@ -33,6 +43,20 @@ impl House {
 
     /// The same with settings for the stages.
     pub fn with(max_queue: usize, settings: Vec<StageSettings>) -> Self {
+        Self::build(max_queue, settings, PATIENCE, None)
+    }
+
+    /// A house whose requests may take so long.
+    pub fn in_a_hurry(request_timeout: Duration) -> Self {
+        Self::build(4, Vec::new(), PATIENCE, Some(request_timeout))
+    }
+
+    /// A house whose patience is another.
+    pub fn with_patience(settings: Vec<StageSettings>, patience: Patience) -> Self {
+        Self::build(16, settings, patience, None)
+    }
+
+    fn build(max_queue: usize, settings: Vec<StageSettings>, patience: Patience, request_timeout: Option<Duration>) -> Self {
         let counters = Arc::new(Counters::default());
         let family = Double(Arc::clone(&counters));
         let loading = Loading::new("double", Arc::new(Silent));
@@ -43,18 +67,21 @@ impl House {
             id: "double".to_owned(),
             jobs: Arc::new(Jobs::default()),
             loading: loading.clone(),
-            patience: Duration::from_secs(3),
+            patience,
+            placement: Placement::default(),
             settings,
+            clock: Clock::machine(),
         };
-        let (pipeline, slots) = Pipeline::start(parts).expect("the double's stages open");
-        let admission = Admission::new(slots, max_queue);
+        let pipeline = Pipeline::start(parts).expect("the double's stages open");
+        let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting: max_queue, promised_s: None });
         let schema = RequestSchema::compile(&family.describe().request_schema).expect("the double states a schema");
-        let served = ServedParts { pipeline, admission, schema, file: None, build: String::new(), source: ModelSource::BuiltIn };
+        let (build, source) = (String::new(), ModelSource::BuiltIn);
+        let served = ServedParts { pipeline, admission, schema, file: None, build, source, request_timeout };
         Self { served: Arc::new(Served::new(served)), counters, loading }
     }
 
     pub async fn start(&self, text: &str) -> Result<SpeechStream, SpeechError> {
-        self.served.speak(SpeechRequest::new(text), Voice::default()).await
+        self.served.speak(SpeechRequest::new(text), Voice::default(), Pacing::default()).await
     }
 
     /// The whole audio of a text.

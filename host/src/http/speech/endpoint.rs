@@ -70,7 +70,7 @@ enum Begun {
 }
 
 async fn begin(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Begun, ApiError> {
-    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone()).await?;
+    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone(), accepted.pacing).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
         Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.wanted, record).await?)),

@@ -9,7 +9,7 @@ use super::form::{Delivery, SpeechForm};
 use super::{text, voice};
 use crate::audio::chain::Wanted;
 use crate::audio::resample::RATES_HZ;
-use crate::engine::{Engine, Served};
+use crate::engine::{Engine, Pacing, Served};
 use crate::http::error::ApiError;
 use crate::http::validation::{Fault, Faults};
 use crate::schema::RequestSchema;
@@ -29,6 +29,8 @@ pub struct Accepted {
     pub wanted: Wanted,
     /// How the audio is delivered.
     pub delivery: Delivery,
+    /// What that means for how it is made.
+    pub pacing: Pacing,
 }
 
 /// Finds the model of a request and checks the request against it.
@@ -45,12 +47,13 @@ pub fn accept_by(served: Arc<Served>, form: SpeechForm) -> Result<Accepted, ApiE
     check_reference(&served, &form.fields)?;
     let input = text::prepare(&form.input, served.info.text, form.text_cleanup)?;
     let voice = voice::resolve(&served, form.voice.as_deref())?;
+    let pacing = Pacing { is_whole: form.delivery == Delivery::Whole, first_units: first_units(&form.fields) };
     let fields = family_fields(&served.schema, form.fields)?;
     // Where the model cannot speak faster itself, its audio is stretched afterwards.
     let (native, speed) = if served.info.abilities.native_speed { (form.speed, 1.0) } else { (1.0, form.speed) };
     let request = SpeechRequest { input, seed: seed(form.seed), speed: native as f32, fields };
     let wanted = Wanted { format: form.format, speed, sample_rate_hz };
-    Ok(Accepted { served, request, voice, wanted, delivery: form.delivery })
+    Ok(Accepted { served, request, voice, wanted, delivery: form.delivery, pacing })
 }
 
 fn check_timestamps(form: &SpeechForm) -> Result<(), ApiError> {
@@ -91,6 +94,12 @@ fn check_reference(model: &Served, fields: &Map<String, Value>) -> Result<(), Ap
         format!("Model '{}' cannot clone a voice: {sent} is not supported; choose a built-in voice with 'voice'", model.id)
     };
     Err(ApiError::invalid(field, message))
+}
+
+/// The first chunk that a request wants, in units of its family; a number past all sense asks for as many as there can be.
+fn first_units(fields: &Map<String, Value>) -> Option<usize> {
+    let units = fields.get("initial_codec_chunk_frames")?.as_u64()?;
+    Some(usize::try_from(units).unwrap_or(usize::MAX))
 }
 
 /// The fields that the family's schema knows, checked against it.

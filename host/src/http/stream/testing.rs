@@ -6,5 +6,10 @@ use crate::engine::{Engine, EngineSettings};
 
 /// An engine without a model.
 pub fn engine() -> Engine {
-    Engine::new(EngineSettings { max_queue: 1, watchdog: Duration::from_secs(1), load_timeout: Duration::from_secs(1) })
+    Engine::new(EngineSettings {
+        max_queue: 1,
+        watchdog: Duration::from_secs(1),
+        load_timeout: Duration::from_secs(1),
+        ..EngineSettings::default()
+    })
 }

@@ -114,7 +114,7 @@ enum First {
 }
 
 async fn first_audio(app: &App, accepted: &Accepted, record: &mut Record) -> Result<First, ApiError> {
-    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone()).await?;
+    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone(), accepted.pacing).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
         Delivery::Whole => Ok(First::Whole(collect(stream, accepted.wanted).await?)),

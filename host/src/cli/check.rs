@@ -13,7 +13,7 @@ use crate::config::{
     Checkpoint, ConfigArgs, ConfigError, DeviceMemory, Environment, Given, Load, Machine, Plan, Report, Source, StageFlag, StageNeeds, fit,
     parse_bytes, select,
 };
-use crate::observe::{self, LogFormat};
+use crate::observe::{self, LogSettings};
 use crate::plugin::{Discovered, Hub, PluginSpec, detect, discover, installed, limited};
 
 /// How long a family may take to list the tensors of a checkpoint.
@@ -63,7 +63,7 @@ pub struct CheckArgs {
 
 /// Checks the configuration and the checkpoint, and prints what comes of it.
 pub fn run(args: &CheckArgs, stage_flags: &[StageFlag]) -> Outcome {
-    observe::start(LogFormat::Text, "error");
+    observe::start(&LogSettings::text("error")).map_err(Failure)?;
     let variables: Vec<(String, String)> =
         std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok())).collect();
     let machine = args.machine();

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Failure, Outcome, output};
 use crate::checkpoint::{Made, Written, write};
-use crate::observe::{self, LogFormat};
+use crate::observe::{self, LogSettings};
 use crate::plugin::{PluginSpec, discover};
 
 const EXAMPLES: &str = "\
@@ -50,7 +50,7 @@ pub struct CheckpointArgs {
 
 /// Writes the checkpoint.
 pub fn run(args: &CheckpointArgs) -> Outcome {
-    observe::start(LogFormat::Text, "warn");
+    observe::start(&LogSettings::text("warn")).map_err(Failure)?;
     let started = Instant::now();
     let blueprint = blueprint(args)?;
     let made = Made { folder: &args.out, seed: args.seed, texts_from: args.texts_from.as_deref() };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use omni_plugin_api::{
-    Model, ModelInfo, NamedTensor, Placement, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, Stepwise, Usage,
-    Voice, VoiceInfo,
+    Extent, Model, ModelInfo, NamedTensor, Placement, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, Stepwise,
+    Usage, Voice, VoiceInfo,
 };
 
 use crate::config::Config;
@@ -16,7 +16,7 @@ use crate::layout::{Layout, Script};
 use crate::load::{Cloning, Weights};
 use crate::prompt::{Conditioning, Speech};
 use crate::request::Qwen3Request;
-use crate::stages::{Code2Wav, Frames, TalkerRoom, TalkerStage};
+use crate::stages::{Code2Wav, Frames, PAGE, TalkerRoom, TalkerStage};
 use crate::text::Reader;
 use crate::voice::{Asked, MOST_FRAMES, ask};
 
@@ -84,6 +84,12 @@ impl Qwen3Model {
     }
 }
 
+/// What a sequence takes of the cache: whole pages, for its prompt, its frames and the token that ends them.
+fn extent(rows: usize, max_frames: usize) -> Extent {
+    let positions = (rows + max_frames + 1).next_multiple_of(PAGE);
+    Extent { prompt_tokens: rows as u64, max_new_tokens: (positions - rows) as u64 }
+}
+
 /// Positions of one sequence.
 fn context(config: &Config) -> usize {
     config.talker_config.decoder.max_position_embeddings.min(LONGEST)
@@ -113,8 +119,9 @@ impl Model for Qwen3Model {
         let usage =
             Usage { text_tokens: (script.text.len() + script.instruction.len()) as u64, audio_tokens: script.reference_frames as u64 };
         let sampling = fields.extra_params.unwrap_or_default();
+        let (rows, max_frames) = (Layout::new(&script, &self.config).rows.len(), self.budget(&script, fields.max_new_tokens)?);
         let speech = Speech {
-            max_frames: self.budget(&script, fields.max_new_tokens)?,
+            max_frames,
             script,
             first: self.generation.first(&sampling),
             rest: self.generation.rest(&sampling),
@@ -122,7 +129,7 @@ impl Model for Qwen3Model {
             must_end: is_clone && fields.max_new_tokens.is_none(),
         };
         let prompt = speech.prompt(asked.conditioning, self.config.talker_config.num_code_groups)?;
-        Ok(Prepared { prompt, usage, warnings: Vec::new() })
+        Ok(Prepared { prompt, usage, extent: extent(rows, max_frames), ..Prepared::default() })
     }
 
     fn encode_reference(&self, reference: &ReferenceAudio) -> Result<Vec<NamedTensor>, PluginError> {

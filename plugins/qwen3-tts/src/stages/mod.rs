@@ -8,4 +8,4 @@ mod talker;
 
 pub use code2wav::Code2Wav;
 pub use slots::Slots;
-pub use talker::{Frames, TalkerRoom, TalkerStage};
+pub use talker::{Frames, PAGE, TalkerRoom, TalkerStage};

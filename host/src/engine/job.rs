@@ -268,7 +268,7 @@ impl Jobs {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.map().len()
     }
 

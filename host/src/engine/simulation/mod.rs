@@ -234,8 +234,8 @@ impl Simulation {
     /// Lets everybody do what they can do now.
     fn settle(&mut self) {
         for _ in 0..MOST_TURNS {
-            let has_worked = (0..self.seats.len()).fold(false, |worked, seat| self.turn(seat) || worked);
-            let has_read = (0..self.listeners.len()).fold(false, |read, index| self.read(index) || read);
+            let has_worked = (0..self.seats.len()).filter(|seat| self.turn(*seat)).count() > 0;
+            let has_read = (0..self.listeners.len()).filter(|index| self.read(*index)).count() > 0;
             if !has_worked && !has_read {
                 self.set_alarms();
                 return self.check();
@@ -317,7 +317,7 @@ impl Simulation {
         let workers = self.seats.iter().filter_map(|seat| seat.worker.as_ref());
         let taken = workers.fold((0, 0), |sum, worker| (sum.0 + worker.taken().0, sum.1 + worker.taken().1));
         let left = [("requests without an end", pending), ("slots", taken.0), ("tokens of the cache", taken.1 as usize)];
-        let left = left.into_iter().chain([("jobs of replicas", loads), ("jobs", self.pipeline.jobs.len())]);
+        let left = left.into_iter().chain([("jobs of replicas", loads), ("jobs", self.pipeline.jobs.count())]);
         let left = left.chain([("places at the door", self.door.running() + self.door.waiting())]);
         let left: Vec<String> = left.filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} {what} are left")).collect();
         self.complaints.extend(left);

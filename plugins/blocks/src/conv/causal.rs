@@ -7,6 +7,12 @@ use super::dense::{product, put};
 use super::pad::{Pad, PadMode};
 use super::patches::patches;
 use crate::load::{LoadError, Reader};
+use crate::nn::is_host;
+
+/// Values of a tile's windows: a megabyte.
+const TILE: usize = 1 << 18;
+/// A tile's fewest windows: fewer would read the weights too often.
+const LEAST_TILE: usize = 64;
 
 /// The shape of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +146,7 @@ impl Conv {
         let [rows, time, _] = x.dims();
         let windows = (time - self.spec.span()) / self.spec.stride + 1;
         let y = match &self.weight {
-            Weight::Full(weight) => product(self.patches(x), weight).reshape([rows, windows, self.spec.output]),
+            Weight::Full(weight) => self.full(x, weight).reshape([rows, windows, self.spec.output]),
             Weight::Grouped(weight) => self.grouped(x, weight).reshape([rows, windows, self.spec.output]),
             Weight::Depthwise(weight) => self.depthwise(x, weight),
         };
@@ -148,6 +154,39 @@ impl Conv {
             Some(bias) => y + bias.clone().unsqueeze::<3>(),
             None => y,
         }
+    }
+
+    /// One product, or on the host several, so that windows, which repeat every input once a tap, are never written out or stay in the
+    /// cache.
+    fn full(&self, x: Tensor<3>, weight: &Tensor<2>) -> Tensor<2> {
+        let [rows, time, _] = x.dims();
+        let windows = (time - self.spec.span()) / self.spec.stride + 1;
+        let is_small = rows > 1 && windows < LEAST_TILE;
+        if self.spec.kernel == 1 || is_small || !is_host(&x.device()) {
+            return product(self.patches(x), weight);
+        }
+        let row = |row| x.clone().narrow(0, row, 1);
+        let products: Vec<Tensor<2>> = match self.spec.dilation {
+            1 => (0..rows).map(|at| product(self.overlapping(row(at)), weight)).collect(),
+            _ => (0..rows).flat_map(|at| self.tiles(row(at), windows)).map(|tile| product(self.patches(tile), weight)).collect(),
+        };
+        Tensor::cat(products, 0)
+    }
+
+    /// The windows of one signal without dilation: a view, in which neighbouring rows share values.
+    fn overlapping(&self, x: Tensor<3>) -> Tensor<2> {
+        let [_, time, channels] = x.dims();
+        x.reshape([1, time * channels]).unfold::<3, _>(1, self.spec.kernel * channels, self.spec.stride * channels).squeeze_dim(0)
+    }
+
+    /// Pieces of one signal, each of as many windows as fit a tile.
+    fn tiles(&self, x: Tensor<3>, windows: usize) -> impl Iterator<Item = Tensor<3>> {
+        let ConvSpec { kernel, stride, input, .. } = self.spec;
+        let (tile, span) = ((TILE / (kernel * input)).max(LEAST_TILE), self.spec.span());
+        (0..windows).step_by(tile).map(move |from| {
+            let count = tile.min(windows - from);
+            x.clone().narrow(1, from * stride, (count - 1) * stride + span)
+        })
     }
 
     fn patches(&self, x: Tensor<3>) -> Tensor<2> {

@@ -146,3 +146,23 @@ fn the_end_of_a_stream_completes_its_last_window_with_zeros() {
     let found = pushed(&[2], &x, conv.carried(), |carry, x| conv.push(carry, x));
     assert!(gap(&values(found), &values(expected)) < 1e-6);
 }
+
+/// Long enough that the processor takes a dilated signal in several tiles, the last of one window, and reads an undilated one in place.
+#[test]
+fn long_signals_are_convolved_as_by_burn_and_alone_as_in_company() {
+    for dilation in [1, 3] {
+        let case = Case::new(ConvSpec::full(64, 8, 7).dilation(dilation), 8 * 64 * 7);
+        let conv = case.conv();
+        let tile = (1 << 18) / (7 * 64);
+        let x = signal(2, 2 * tile + 1, 64);
+        let expected = values(case.burn(x.clone().pad([(6 * dilation, 0), (0, 0)], BurnPad::Constant(0.0))));
+        let push = |x: Tensor<3>| {
+            let state = Tensor::zeros([x.dims()[0], conv.carried()], &x.device());
+            values(conv.push(&mut Carry::new(state), x))
+        };
+        let found = push(x.clone());
+        assert!(gap(&found, &expected) < 1e-4, "{}", gap(&found, &expected));
+        let alone: Vec<f32> = (0..2).flat_map(|row| push(x.clone().narrow(0, row, 1))).collect();
+        assert!(found == alone);
+    }
+}

@@ -1,10 +1,13 @@
 //! What the host must know before anything is loaded.
 
+use std::path::Path;
+
 use omni_plugin_api::{
-    Abilities, Checkpoint, DataKind, Family, FamilyInfo, Model, ModelSource, Placement, PluginError, Services, StageInfo, TextRules,
-    schema_of,
+    Abilities, Blueprint, BlueprintRequest, Checkpoint, CheckpointLayout, DataKind, Family, FamilyInfo, Model, ModelSource, Placement,
+    PluginError, Services, StageInfo, TextRules, schema_of,
 };
 
+use crate::blueprint;
 use crate::model::Qwen3Model;
 use crate::request::Qwen3Request;
 
@@ -38,11 +41,24 @@ impl Family for Qwen3Tts {
     }
 
     fn open(&self, source: &ModelSource, placement: &Placement, services: Services) -> Result<Box<dyn Model>, PluginError> {
-        match source {
-            ModelSource::Directory(directory) => Ok(Box::new(Qwen3Model::open(directory, placement, &services)?)),
-            ModelSource::BuiltIn => {
-                Err(PluginError::checkpoint("qwen3_tts carries no weights: give the directory of a Qwen3-TTS checkpoint with --model DIR"))
-            }
+        Ok(Box::new(Qwen3Model::open(directory(source)?, placement, &services)?))
+    }
+
+    fn layout(&self, source: &ModelSource) -> Result<CheckpointLayout, PluginError> {
+        blueprint::layout(directory(source)?)
+    }
+
+    fn blueprint(&self, request: &BlueprintRequest) -> Result<Blueprint, PluginError> {
+        blueprint::blueprint(request)
+    }
+}
+
+/// The directory of a checkpoint: the family carries none.
+fn directory(source: &ModelSource) -> Result<&Path, PluginError> {
+    match source {
+        ModelSource::Directory(directory) => Ok(directory),
+        ModelSource::BuiltIn => {
+            Err(PluginError::checkpoint("qwen3_tts carries no weights: give the directory of a Qwen3-TTS checkpoint with --model DIR"))
         }
     }
 }

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`family`](crate::Qwen3Tts) | what the host must know before anything is loaded |
 //! | [`config`], [`manifest`], [`load`] | a checkpoint: its settings, its tensors, the way onto devices |
+//! | [`blueprint`] | checkpoints as data: what one needs, and published variants of random numbers |
 //! | [`request`], [`task`], [`voice`] | what a request may ask, and the errors it gets |
 //! | [`text`], [`layout`] | text to tokens, tokens to the rows that the talker reads |
 //! | [`nn`] | the talker: a transformer over frames and one inside a frame |
 //! | [`model`] | a loaded model: prompts, references, stages |
 //! | [`stages`] | `talker` makes frames of 16 codes, `code2wav` makes 1920 samples of each |
 
+pub mod blueprint;
 pub mod config;
 mod family;
 pub mod generation;

@@ -89,7 +89,7 @@ fn audio_of_events(answer: &Answer) -> Vec<u8> {
     let events: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
     assert!(events.iter().any(|event| event["type"] == json!("speech.audio.done")), "{text:.300}");
     let deltas = events.iter().filter(|event| event["type"] == json!("speech.audio.delta"));
-    deltas.filter_map(|event| event["audio"].as_str()).flat_map(|audio| omni_tests::base64::decode(audio)).collect()
+    deltas.filter_map(|event| event["audio"].as_str()).flat_map(omni_tests::base64::decode).collect()
 }
 
 #[test]

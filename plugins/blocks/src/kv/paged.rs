@@ -1,6 +1,6 @@
 //! Keys and values of sequences that grow, in pages that are shared out at admission.
 
-use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{KeysValues, attend, causal};
 
@@ -90,7 +90,7 @@ impl PagedKv {
     /// A pass over `rows`, each continued by the same number of positions. The caller counts them with [`KvRow::advance`] once all
     /// layers are through.
     pub fn pass<'a>(&'a mut self, rows: Vec<&'a KvRow>) -> PagedPass<'a> {
-        PagedPass { kv: self, rows }
+        PagedPass { kv: self, rows, seen: Vec::new() }
     }
 }
 
@@ -143,6 +143,25 @@ impl KvRow {
 pub struct PagedPass<'a> {
     kv: &'a mut PagedKv,
     rows: Vec<&'a KvRow>,
+    /// What each row sees, the same in every layer.
+    seen: Vec<Seen>,
+}
+
+/// What a row sees of the pool.
+struct Seen {
+    /// The pool's rows, `[S]`.
+    places: Tensor<1, Int>,
+    /// The mask of its new positions, `[1, T, S]`.
+    hidden: Option<Tensor<3, Bool>>,
+}
+
+impl Seen {
+    /// What `row` sees with its next `time` positions.
+    fn new(row: &KvRow, time: usize, device: &Device) -> Self {
+        let len = row.len + time;
+        let places: Vec<i64> = (0..len).map(|position| row.place(position) as i64).collect();
+        Self { places: Tensor::from_data(TensorData::new(places, [len]), device), hidden: causal(row.len, time, None, device) }
+    }
 }
 
 impl PagedPass<'_> {
@@ -161,12 +180,12 @@ impl PagedPass<'_> {
         }
     }
 
-    /// The first `len` keys and values of a row, `[1, Hkv, len, D]` each.
-    fn read(&self, layer: usize, row: usize, len: usize) -> (Tensor<4>, Tensor<4>) {
+    /// The keys and values that a row sees, `[1, Hkv, S, D]` each.
+    fn read(&self, layer: usize, row: usize) -> (Tensor<4>, Tensor<4>) {
         let KvShape { heads, head_dim, .. } = self.kv.shape;
         let (keys, values) = &self.kv.layers[layer];
-        let places: Vec<i64> = (0..len).map(|position| self.rows[row].place(position) as i64).collect();
-        let places: Tensor<1, Int> = Tensor::from_data(TensorData::new(places, [len]), &keys.device());
+        let places = &self.seen[row].places;
+        let [len] = places.dims();
         let gather = |buffer: &Tensor<2>| -> Tensor<4> {
             buffer.clone().select(0, places.clone()).reshape([1, len, heads, head_dim]).swap_dims(1, 2)
         };
@@ -176,13 +195,15 @@ impl PagedPass<'_> {
 
 impl KeysValues for PagedPass<'_> {
     fn attend(&mut self, layer: usize, q: Tensor<4>, k: Tensor<4>, v: Tensor<4>) -> Tensor<4> {
-        let [_, _, time, _] = q.dims();
+        if self.seen.is_empty() {
+            let [_, _, time, _] = q.dims();
+            self.seen = self.rows.iter().map(|row| Seen::new(row, time, &q.device())).collect();
+        }
         let mixed = (0..self.rows.len()).map(|row| {
             let pick = |all: &Tensor<4>| all.clone().narrow(0, row, 1);
             self.write(layer, row, pick(&k), pick(&v));
-            let before = self.rows[row].len;
-            let (keys, values) = self.read(layer, row, before + time);
-            attend(pick(&q), keys, values, causal(before, time, None, &q.device()))
+            let (keys, values) = self.read(layer, row);
+            attend(pick(&q), keys, values, self.seen[row].hidden.clone())
         });
         Tensor::cat(mixed.collect(), 0)
     }

@@ -10,6 +10,8 @@ pub mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod engine;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod http;
 pub mod observe;
 pub mod plugin;

@@ -32,6 +32,8 @@ def save(client, folder):
     speech.create(model="hibari", voice="heart", input=TEXT, response_format="wav", extra_body=SEED).write_to_file(file)
     by_default = folder / "default.wav"
     speech.create(model="hibari", voice={"id": "heart"}, input=TEXT, extra_body=SEED).write_to_file(by_default)
+    # A name of OpenAI's own, as most programs have it in their settings.
+    speech.create(model="hibari", voice="alloy", input=TEXT, extra_body=SEED).write_to_file(folder / "alloy.wav")
     streamed = folder / "streamed.pcm"
     pieces = 0
     with speech.with_streaming_response.create(

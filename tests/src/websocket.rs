@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -173,7 +173,15 @@ impl Frames {
     /// # Panics
     /// When the server does not.
     pub fn open(server: &Server) -> Self {
-        let mut socket = TcpStream::connect(server.address()).expect("the server accepts connections");
+        Self::open_at(server.address())
+    }
+
+    /// Opens a session with the server at an address.
+    ///
+    /// # Panics
+    /// When it does not open one.
+    pub fn open_at(address: SocketAddr) -> Self {
+        let mut socket = TcpStream::connect(address).expect("the server accepts connections");
         socket.set_read_timeout(Some(PATIENCE)).expect("a limit on reads");
         socket.set_write_timeout(Some(PATIENCE)).expect("a limit on writes");
         let head = format!(

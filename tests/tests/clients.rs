@@ -55,6 +55,7 @@ fn check_saved_files(folder: &Path) {
     let expected = speech::wav_bytes(server(), &request(TEXT));
     assert!(read("file.wav") == expected, "the saved file is not what the server sends others");
     assert!(read("default.wav") == expected, "the default format or the object form of a voice gives another file");
+    assert!(read("alloy.wav") == expected, "a voice of OpenAI's own is not the model's default");
     assert!(read("whole.pcm") == expected[HEADER_BYTES..], "raw samples differ from the file's");
     assert!(read("streamed.pcm") == expected[HEADER_BYTES..], "streamed samples differ from the file's");
 }

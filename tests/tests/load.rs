@@ -14,6 +14,7 @@ use omni_tests::sentences::{SENTENCES, long_text};
 use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{self, PATH, Stream, ask, request, request_with};
 use omni_tests::wav::Wav;
+use omni_tests::websocket::{self, Frames};
 use omni_tests::words;
 use serde_json::{Value, json};
 
@@ -35,6 +36,8 @@ fn check_refusal(answer: &Answer) {
     checks::error(answer, 429, "");
     let retry_after = answer.header("retry-after").and_then(|seconds| seconds.parse::<u64>().ok());
     assert!(retry_after.is_some_and(|seconds| seconds >= 1), "no retry-after: {:?}", answer.headers);
+    // Else a page would not see what it was told.
+    assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{:?}", answer.headers);
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn clients_that_leave_are_forgotten() {
     let text = long_text(20);
     leave_many(&server, &text, 5);
     let baseline = Baseline::of(&server);
-    leave_many(&server, &text, 20);
+    leave_many(&server, &text, 25);
     baseline.check(&server);
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }
@@ -119,13 +122,32 @@ fn leave_many(server: &Server, text: &str, times: usize) {
     });
 }
 
-/// Asks for speech and closes the connection: after a piece of a stream, after nothing of a complete body, or in the middle of the
-/// request.
+/// Asks for speech and closes the connection: after a piece of a stream of each kind, which resets it, since more is on its way; after
+/// nothing of a complete body; or in the middle of the request.
 fn leave(server: &Server, text: &str, way: usize) {
-    match way % 4 {
-        0 | 1 => drop(Stream::open(server, &request_with(text, &json!({"response_format": "pcm"}))).next_piece().expect("a piece")),
-        2 => server.connect().send(&raw::post(PATH, request(text).to_string().as_bytes())),
+    match way % 6 {
+        0 => drop(Stream::open(server, &request_with(text, &json!({"response_format": "pcm"}))).next_piece().expect("a piece")),
+        1 => leave_events(server, text),
+        2 => leave_session(server, text, true),
+        3 => leave_session(server, text, false),
+        4 => server.connect().send(&raw::post(PATH, request(text).to_string().as_bytes())),
         _ => server.connect().send(&raw::post(PATH, request(text).to_string().as_bytes())[..200]),
+    }
+}
+
+fn leave_events(server: &Server, text: &str) {
+    let mut connection = server.connect();
+    connection.send(&raw::post(PATH, request_with(text, &json!({"stream": true})).to_string().as_bytes()));
+    assert_eq!(connection.read_head().status, 200);
+    assert!(connection.read_chunk().is_some_and(|event| event.starts_with(b"event: speech.audio.delta\n")));
+}
+
+fn leave_session(server: &Server, text: &str, after_sound: bool) {
+    let mut session = Frames::open_with(server, &json!({"response_format": "pcm", "stream_audio": true}));
+    session.send(&websocket::text(text));
+    session.send(&websocket::done());
+    if after_sound {
+        session.read_until("binary");
     }
 }
 

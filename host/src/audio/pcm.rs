@@ -21,9 +21,15 @@ pub fn bytes(samples: &[f32]) -> Vec<u8> {
     bytes
 }
 
+/// The samples of bytes, as floats; half a sample at the end is left out.
+pub fn samples(bytes: &[u8]) -> Vec<f32> {
+    let (pairs, _) = bytes.as_chunks::<SAMPLE_BYTES>();
+    pairs.iter().map(|pair| f32::from(i16::from_le_bytes(*pair)) / 32_768.0).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bytes, to_i16};
+    use super::{bytes, samples, to_i16};
     use proptest::prelude::*;
 
     #[test]
@@ -36,6 +42,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn bytes_come_back_from_their_samples(values in prop::collection::vec(any::<i16>(), 0..100)) {
+            let written: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            prop_assert_eq!(bytes(&samples(&written)), written);
+        }
+
         #[test]
         fn a_sample_is_the_step_below_it(sample in -1.0f32..1.0) {
             let step = f64::from(to_i16(sample));

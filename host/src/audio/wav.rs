@@ -48,6 +48,8 @@ fn header(sample_rate_hz: u32, channels: u16, riff_size: u32, data_size: u32) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::io::Cursor;
 
     #[test]
     fn a_header_says_what_it_should() {
@@ -61,6 +63,20 @@ mod tests {
         let header = stream_header(24_000, 1);
         assert_eq!((&header[4..8], &header[40..]), (&[0xFF; 4][..], &[0xFF; 4][..]));
         assert_eq!(header[8..40], file_header(24_000, 1, 0).expect("it fits")[8..40]);
+    }
+
+    proptest! {
+        #[test]
+        fn another_reader_finds_what_a_header_says(rate in 4_000_u32..400_000, channels in 1_u16..=2, frames in 0_usize..2_000) {
+            let len = frames * usize::from(channels) * SAMPLE_BYTES;
+            let header = file_header(rate, channels, len).expect("it fits");
+            let file = [&header[..], &vec![7; len]].concat();
+            let mut reader = hound::WavReader::new(Cursor::new(file)).expect("a file");
+            let spec = reader.spec();
+            prop_assert_eq!((spec.sample_rate, spec.channels, spec.bits_per_sample), (rate, channels, 16));
+            prop_assert_eq!((reader.duration() as usize, reader.samples::<i16>().count()), (frames, frames * usize::from(channels)));
+            prop_assert_eq!(&stream_header(rate, channels)[8..40], &header[8..40]);
+        }
     }
 
     #[test]

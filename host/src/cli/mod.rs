@@ -1,5 +1,6 @@
 //! The command line: `serve`, `say`, `batch`, `check`, `checkpoint`, `plugins`.
 
+mod api;
 mod batch;
 mod check;
 mod checkpoint;

@@ -128,7 +128,7 @@ async fn speak(plugins: Vec<PluginSpec>, form: SpeechForm) -> Result<Clip, Failu
     let accepted = accept(&engine, form).map_err(|error| refused(&error))?;
     let stream =
         accepted.served.speak(accepted.request, accepted.voice, accepted.pacing).await.map_err(|error| Failure(error.to_string()))?;
-    collect(stream, accepted.wanted).await.map_err(|error| refused(&error))
+    collect(stream, accepted.wanted, None).await.map_err(|error| refused(&error))
 }
 
 fn refused(error: &ApiError) -> Failure {

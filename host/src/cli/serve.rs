@@ -7,6 +7,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use super::api::ApiArgs;
 use super::deploy::Deploy;
 use super::models::ModelArgs;
 use super::operate::{AccessArgs, ObserveArgs, ReferenceArgs};
@@ -48,6 +49,8 @@ pub struct ServeArgs {
     /// The checkpoint of the only --plugin: a directory, or a model id of the local hub cache
     #[arg(long, value_name = "DIR|ID")]
     model: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
     /// Requests a model lets wait beyond those it works on; past them clients get 429
     #[arg(long, value_name = "N", default_value_t = 64)]
     max_queue: usize,
@@ -113,13 +116,14 @@ fn run_observed(args: &ServeArgs, stage_flags: Vec<StageFlag>) -> Outcome {
 }
 
 async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy, guard: Guard) -> Outcome {
+    let settings = settings(args)?;
     let mut signals = Signals::catch()?;
     let listener = bind(&args.host, args.port).await?;
     announce(&listener, &guard)?;
-    let engine = Engine::new(settings(args));
+    let engine = Engine::new(settings);
     let started = Instant::now();
     engine.load_as(plugins, observe::progress(), Box::new(deploy));
-    let app = App::new(engine.clone());
+    let app = App::with(engine.clone(), args.api.settings());
     let (stop, stopped) = oneshot::channel::<()>();
     let stopping = async {
         // The sender is dropped only when this function returns, which is a stop as well.
@@ -149,9 +153,9 @@ fn print_config(plugins: &[PluginSpec], deploy: &Deploy) -> Outcome {
     output::print(&deploy.report(&families).map_err(Failure)?)
 }
 
-fn settings(args: &ServeArgs) -> EngineSettings {
+fn settings(args: &ServeArgs) -> Result<EngineSettings, Failure> {
     let unless_zero = |seconds: u64| (seconds > 0).then(|| Duration::from_secs(seconds));
-    EngineSettings {
+    Ok(EngineSettings {
         max_queue: args.max_queue,
         max_promised: unless_zero(args.max_queued_audio_secs),
         request_timeout: unless_zero(args.request_timeout_secs),
@@ -160,7 +164,9 @@ fn settings(args: &ServeArgs) -> EngineSettings {
         load_timeout: args.config.init_timeout(),
         stage_timeout: args.config.stage_init_timeout(),
         reopen: Duration::from_secs(args.reopen_secs),
-    }
+        aliases: args.api.aliases()?,
+        aligner: None,
+    })
 }
 
 async fn bind(host: &str, port: u16) -> Result<TcpListener, Failure> {

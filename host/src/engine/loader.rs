@@ -9,6 +9,7 @@ use omni_plugin_api::{FamilyInfo, ModelSource, PluginError, Services, contain};
 use tokio::sync::Notify;
 
 use super::admission::{Admission, DoorLimits};
+use super::align::Aligner;
 use super::clock::Clock;
 use super::job::Jobs;
 use super::pipeline::{Pipeline, PipelineParts};
@@ -63,6 +64,11 @@ impl Engine {
     pub fn new(settings: EngineSettings) -> Self {
         let (models, draining, changed) = (Mutex::new(Vec::new()), AtomicBool::new(false), Notify::new());
         Self(Arc::new(Inner { settings, models, draining, changed }))
+    }
+
+    /// What finds the words of a clip.
+    pub fn aligner(&self) -> Option<&Arc<dyn Aligner>> {
+        self.0.settings.aligner.as_ref()
     }
 
     fn models(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
@@ -173,7 +179,8 @@ impl Engine {
         let EngineSettings { max_queue: waiting, max_promised, request_timeout, .. } = self.0.settings;
         let promised_s = max_promised.map(|most| most.as_secs_f64());
         let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting, promised_s });
-        Ok(Served::new(ServedParts { pipeline, admission, schema, file, build, source, request_timeout }))
+        let (aliases, aligner) = (Arc::clone(&self.0.settings.aliases), self.0.settings.aligner.clone());
+        Ok(Served::new(ServedParts { pipeline, admission, schema, file, build, source, request_timeout, aliases, aligner }))
     }
 
     /// Ends a load and lets those who wait look again.

@@ -9,6 +9,8 @@
 //! own.
 
 mod admission;
+mod aliases;
+pub mod align;
 pub mod chunks;
 mod clock;
 mod deploy;
@@ -29,6 +31,7 @@ mod sync;
 mod watchdog;
 
 pub use admission::Place;
+pub use aliases::{AliasError, VoiceAlias, VoiceAliases};
 pub use deploy::{Deployment, Deployments, StageSettings, Undecided};
 pub use job::{Jobs, Pacing};
 pub use loader::{Engine, FindError};

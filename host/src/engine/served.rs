@@ -11,12 +11,13 @@ use omni_plugin_api::{
 use tokio::sync::Semaphore;
 
 use super::admission::{Admission, Place};
+use super::align::Aligner;
 use super::job::{Job, JobParts, Pacing};
 use super::measures::{Arrival, ModelMeasures};
 use super::pipeline::Pipeline;
 use super::stream::StreamParts;
 use super::watchdog::Pulse;
-use super::{SpeechError, SpeechHead, SpeechStream};
+use super::{SpeechError, SpeechHead, SpeechStream, VoiceAliases};
 use crate::reference::Clip;
 use crate::schema::RequestSchema;
 
@@ -38,6 +39,10 @@ pub struct Served {
     pub source: ModelSource,
     /// When it was loaded, in seconds since 1970.
     pub created: u64,
+    /// Other names of its voices.
+    pub aliases: Arc<VoiceAliases>,
+    /// What finds the words of a clip, where there is such a thing.
+    pub aligner: Option<Arc<dyn Aligner>>,
     pipeline: Arc<Pipeline>,
     admission: Arc<Admission>,
     measures: ModelMeasures,
@@ -63,18 +68,22 @@ pub struct ServedParts {
     pub source: ModelSource,
     /// How long a request may take, in the queue and after it.
     pub request_timeout: Option<Duration>,
+    /// Other names of voices.
+    pub aliases: Arc<VoiceAliases>,
+    /// What finds the words of a clip.
+    pub aligner: Option<Arc<dyn Aligner>>,
 }
 
 impl Served {
     /// Puts the parts together.
     pub(super) fn new(parts: ServedParts) -> Self {
-        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout } = parts;
+        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout, aliases, aligner } = parts;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let (id, info, model) = (pipeline.id.clone(), pipeline.info.clone(), pipeline.model.info());
         let preparing = Arc::new(Semaphore::new(processors));
         let measures = ModelMeasures::new(&id, info.stages.len(), model.sample_rate_hz, info.channels);
-        Self { id, info, model, schema, file, build, source, created, pipeline, admission, measures, preparing, request_timeout }
+        Self { id, info, model, schema, file, build, source, created, aliases, aligner, pipeline, admission, measures, preparing, request_timeout }
     }
 
     /// A built-in voice by its name, in any case.

@@ -1,11 +1,14 @@
-//! Limits of an engine.
+//! Limits of an engine, and what holds for all its models.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::align::Aligner;
 use super::pipeline::Patience;
+use super::VoiceAliases;
 
-/// Limits of an engine.
-#[derive(Debug, Clone, Copy)]
+/// Limits of an engine, and what holds for all its models.
+#[derive(Debug, Clone)]
 pub struct EngineSettings {
     /// Requests a model lets wait beyond those that hold a slot.
     pub max_queue: usize,
@@ -23,6 +26,10 @@ pub struct EngineSettings {
     pub stage_timeout: Duration,
     /// How long a replica that failed stays closed at first; each time in a row twice as long.
     pub reopen: Duration,
+    /// Other names of voices.
+    pub aliases: Arc<VoiceAliases>,
+    /// What finds the words of a clip, where there is such a thing.
+    pub aligner: Option<Arc<dyn Aligner>>,
 }
 
 impl Default for EngineSettings {
@@ -36,6 +43,8 @@ impl Default for EngineSettings {
             load_timeout: Duration::from_secs(600),
             stage_timeout: Duration::from_secs(300),
             reopen: Duration::from_secs(5),
+            aliases: Arc::default(),
+            aligner: None,
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The router as a whole, on an engine that has no model: what every answer carries, and every refusal before speech.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
@@ -24,12 +22,7 @@ impl Answer {
 }
 
 async fn ask(method: Method, path: &str, headers: &[(&str, &str)]) -> Answer {
-    let settings = EngineSettings {
-        max_queue: 1,
-        watchdog: Duration::from_secs(1),
-        load_timeout: Duration::from_secs(1),
-        ..EngineSettings::default()
-    };
+    let settings = EngineSettings::default();
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);

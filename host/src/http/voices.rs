@@ -52,6 +52,7 @@ fn names(model: &Served) -> impl Iterator<Item = String> {
 }
 
 fn aliases(model: &Served) -> Map<String, Value> {
-    let voices = voice::OPENAI.iter().map(|name| ((*name).to_owned(), json!(voice::stands_for(model, name))));
-    voices.collect()
+    let known = model.aliases.names().filter(|name| model.aliases.voice(name).is_some_and(|voice| model.voice(voice).is_some()));
+    let names = voice::OPENAI.into_iter().chain(known);
+    names.map(|name| (name.to_owned(), json!(voice::stands_for(model, name)))).collect()
 }

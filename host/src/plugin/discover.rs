@@ -16,6 +16,16 @@ const DESCRIBE_LIMIT: Duration = Duration::from_secs(30);
 /// Name under which the built-in voice can be asked for.
 const BUILT_IN: &str = "hibari";
 
+#[cfg(feature = "hibari")]
+fn embedded() -> Option<Arc<dyn Family>> {
+    Some(Arc::new(hibari::Hibari))
+}
+
+#[cfg(not(feature = "hibari"))]
+fn embedded() -> Option<Arc<dyn Family>> {
+    None
+}
+
 /// A family that was found, loaded and described.
 pub struct Discovered {
     /// The family.
@@ -56,6 +66,9 @@ pub enum DiscoverError {
         /// As asked for.
         plugin: String,
     },
+    /// No plugin was named, and this program was built without a voice of its own.
+    #[error("this build of omni-host has no built-in voice: name a family with --plugin")]
+    NothingBuiltIn,
     /// What it says of itself cannot be.
     #[error("plugin '{plugin}' {reason}")]
     Misdescribed {
@@ -87,7 +100,7 @@ fn open(plugin: Option<&str>) -> Result<Discovered, DiscoverError> {
 }
 
 fn built_in() -> Result<Discovered, DiscoverError> {
-    let family: Arc<dyn Family> = Arc::new(hibari::Hibari);
+    let family = embedded().ok_or(DiscoverError::NothingBuiltIn)?;
     let info = describe(BUILT_IN, &*family)?;
     Ok(Discovered { family, build: format!("built into omni-host {}", env!("CARGO_PKG_VERSION")), info, file: None })
 }
@@ -153,7 +166,7 @@ fn check_stages(info: &FamilyInfo) -> Result<(), String> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "hibari"))]
 mod tests {
     use super::*;
 

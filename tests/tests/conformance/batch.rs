@@ -46,6 +46,7 @@ fn faults_beside_the_items_are_named() {
         (beside("language", json!([])), 400, "body.language", "valid string"),
         (beside("model", json!(5)), 400, "body.model", "valid string"),
         (beside("model", json!("nope")), 404, "model", "The model `nope` does not exist."),
+        (json!({"items": vec![json!({"input": TEXT}); 33], "model": "nope"}), 400, "body.items", "Batch contains 33 items"),
         (json!({"items": {"input": TEXT}}), 400, "body.items", "valid list"),
         (json!({"input": TEXT}), 400, "body.items", "Field required"),
     ]);

@@ -25,6 +25,7 @@ fn references_have_one_shape() {
         (CLIP, "references", json!([{"audio_path": ""}]), 400, "body", path),
         (CLIP, "references", json!([{"audio_path": 5}]), 400, "body", path),
         (CLIP, "references", json!([{"audio_path": null}]), 400, "body", path),
+        (CLIP, "references", json!([{"audio_path": "a", "text": 5}]), 400, "body", "'references[0].text' must be a string"),
         (CLIP, "references", two, 400, "body", "only supports a single reference"),
     ]);
 }
@@ -81,6 +82,25 @@ fn vectors_of_a_speaker_have_one_shape() {
         (VECTOR, json!({"speaker_embedding": [1.0], "ref_audio": "a"}), 400, "body", both),
         (VECTOR, json!({"speaker_embedding": [1.0], "references": [{"audio_path": "a"}]}), 400, "body", both),
         (VECTOR, json!({"speaker_embedding": [1.0], "ref_audio": ["a"]}), 400, "ref_audio", "cannot clone a voice"),
+    ]);
+}
+
+#[test]
+fn fields_of_a_chat_are_refused_where_the_model_is_named_that_has_one() {
+    let topic = "speech: rich input";
+    let one = "higgs_audio_v2 v1 does not support these rich-input fields: ['messages']. Supply plain text via the 'input' field instead.";
+    refused_fields([
+        (topic, json!({"model": "higgs_audio_v2", "messages": []}), 400, "body", one),
+        (topic, json!({"model": "bosonai/Higgs-Audio-V2-3B", "speakers": 1, "messages": null}), 400, "body", "['messages', 'speakers']"),
+        (
+            topic,
+            json!({"model": "higgsaudiov2", "reference_audio": "a", "voice_prompt": 1, "speaker_audio": 2}),
+            400,
+            "body",
+            "['reference_audio', 'speaker_audio', 'voice_prompt']",
+        ),
+        (topic, json!({"model": "higgs_audio_v2", "messages_too": []}), 404, "model", "does not exist"),
+        (topic, json!({"model": "higgs_audio_v3", "messages": []}), 404, "model", "does not exist"),
     ]);
 }
 

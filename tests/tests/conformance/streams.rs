@@ -124,6 +124,22 @@ fn deltas_of_raw_samples_are_the_pieces_of_the_raw_stream() {
     assert!(deltas.concat() == asked(&more).body, "events and whole body differ");
 }
 
+/// Of a sample that is cut in two, a player makes noise.
+#[test]
+fn every_piece_holds_whole_samples_at_every_rate() {
+    for rate in [8_000, 16_000, 22_050, 24_000, 44_100, 48_000] {
+        let more = json!({"input": LONGER, "response_format": "pcm", "sample_rate": rate});
+        let pieces = Stream::open(server(), &with(&more)).pieces();
+        let mut events = more;
+        events["stream_format"] = json!("sse");
+        let deltas = audio_of_deltas(&events);
+        for piece in pieces.iter().chain(&deltas) {
+            assert!(!piece.is_empty() && piece.len().is_multiple_of(2), "{rate} Hz: a piece of {} bytes", piece.len());
+        }
+        assert!(pieces.concat() == deltas.concat(), "{rate} Hz: events and raw stream differ");
+    }
+}
+
 #[test]
 fn a_streamed_header_says_what_the_whole_one_says_but_for_the_sizes() {
     let mut stream = Stream::open(server(), &with(&json!({})));

@@ -12,6 +12,7 @@ const OPENAI: [&str; 13] =
 #[test]
 fn a_voice_has_many_names() {
     same(OPENAI.map(|name| (VOICE, "voice", json!(name), json!("heart"))));
+    same(OPENAI.map(|name| (VOICE, "voice", json!({"id": name}), json!("heart"))));
     same([
         (VOICE, "voice", json!("HEART"), json!("heart")),
         (VOICE, "voice", json!("DEFAULT"), Value::Null),

@@ -4,6 +4,7 @@ use std::thread;
 
 use omni_tests::checks;
 use omni_tests::http::{self, Answer};
+use omni_tests::server::Server;
 use omni_tests::websocket::{BINARY, CONTINUATION, Frames, PATH, PING, PONG, TEXT, close, config, converse, done, head, send, text};
 use serde_json::json;
 
@@ -63,16 +64,17 @@ fn a_request_that_is_no_handshake_is_told_so() {
     checks::error(&http::post_json(&server().url(PATH), &json!({})), 405, "");
 }
 
-/// Waits for the deadlines of the protocol, both at once.
+/// Waits for the deadlines of the protocol, both at once, on a server that was told to be impatient.
 #[test]
 fn a_silent_session_is_ended_with_a_word() {
+    let server = Server::start_with(&["--ws-config-secs", "1", "--ws-idle-secs", "2"]);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let report = Frames::open(server()).read_out();
+            let report = Frames::open(&server).read_out();
             assert_eq!(report.events, [json!({"type": "error", "message": "Timeout waiting for session.config"})]);
             check_ended(&report, 1000, "Timeout waiting for session.config");
         });
-        let mut session = Frames::open_with(server(), &json!({}));
+        let mut session = Frames::open_with(&server, &json!({}));
         session.send_frame(true, PING, b"");
         let report = session.read_out();
         assert_eq!(report.events, [json!({"type": "error", "message": "Idle timeout: no message received"})]);

@@ -66,6 +66,18 @@ fn without_streaming_a_unit_is_one_complete_file() {
 }
 
 #[test]
+fn every_frame_holds_whole_samples_at_every_rate() {
+    for rate in [8_000, 16_000, 22_050, 24_000, 44_100, 48_000] {
+        let fields = json!({"sample_rate": rate});
+        let steps = [send(config(&streaming(&fields))), send(text(SENTENCE)), send(done()), send(close())];
+        let unit = converse(server(), &steps).units().remove(0);
+        assert_eq!(unit.start["sample_rate"], rate);
+        assert!(unit.frames.iter().all(|frame| !frame.is_empty() && frame.len().is_multiple_of(2)), "{rate} Hz: a broken sample");
+        assert!(unit.frames.concat() == wav_bytes(server(), &request_with(SENTENCE, &fields))[HEADER_BYTES..], "{rate} Hz: other sound");
+    }
+}
+
+#[test]
 fn a_session_with_the_defaults_needs_no_field_at_all() {
     let report = converse(server(), &[send(config(&json!({}))), send(text(SENTENCE)), send(done()), send(close())]);
     assert!(report.units()[0].frames[0].starts_with(b"RIFF"));

@@ -107,7 +107,15 @@ fn whole_text(text: &str) -> Result<i128, Fault> {
         _ => digits,
     };
     let fault = || Fault::new("int_parsing", "Input should be a valid integer, unable to parse string as an integer");
-    digits.replace('_', "").parse().map_err(|_| fault())
+    ungrouped(digits).and_then(|digits| digits.parse().ok()).ok_or_else(fault)
+}
+
+/// A number without the underscores that group its digits: each has to stand between two of them, as in Python.
+fn ungrouped(number: &str) -> Option<String> {
+    let bytes = number.as_bytes();
+    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let mut marks = number.match_indices('_').map(|(at, _)| at);
+    marks.all(|at| is_digit(at.checked_sub(1)) && is_digit(at.checked_add(1))).then(|| number.replace('_', ""))
 }
 
 /// Any number, infinite ones and NaN among them.
@@ -122,7 +130,7 @@ pub fn real(value: &Value) -> Result<f64, Fault> {
 
 fn real_text(text: &str) -> Result<f64, Fault> {
     let fault = || Fault::new("float_parsing", "Input should be a valid number, unable to parse string as a number");
-    text.trim().parse().map_err(|_| fault())
+    ungrouped(text.trim()).and_then(|number| number.parse().ok()).ok_or_else(fault)
 }
 
 #[cfg(test)]
@@ -132,8 +140,14 @@ mod tests {
 
     #[test]
     fn whole_numbers() {
-        for (sent, wanted) in [(json!(8000.0), 8000), (json!("7"), 7), (json!(" +7.00 "), 7), (json!(true), 1), (json!(i64::MIN), i64::MIN)]
-        {
+        for (sent, wanted) in [
+            (json!(8000.0), 8000),
+            (json!("7"), 7),
+            (json!(" +7.00 "), 7),
+            (json!(true), 1),
+            (json!("1_0"), 10),
+            (json!(i64::MIN), i64::MIN),
+        ] {
             assert_eq!(integer(&sent, i64::MIN), Ok(wanted), "{sent}");
         }
         for (sent, kind) in [
@@ -141,6 +155,10 @@ mod tests {
             (json!("1.5"), "int_parsing"),
             (json!("lucky"), "int_parsing"),
             (json!(""), "int_parsing"),
+            (json!("_1"), "int_parsing"),
+            (json!("1_"), "int_parsing"),
+            (json!("1__0"), "int_parsing"),
+            (json!("-_1"), "int_parsing"),
             (json!([1]), "int_type"),
             (json!(null), "int_type"),
             (json!(i64::MAX as u64 + 1), "less_than_equal"),

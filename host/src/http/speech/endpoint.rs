@@ -73,7 +73,7 @@ async fn begin(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Be
     let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone(), accepted.pacing).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
-        Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.wanted, record).await?)),
+        Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.wanted, accepted.words.clone(), record).await?)),
         Delivery::Raw | Delivery::Events => Ok(Begun::Stream(Pieces::begin(stream, accepted.wanted, app.closing(), record).await?)),
     }
 }

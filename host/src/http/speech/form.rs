@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::coerce;
 use super::fields::{COMMON, coerce as coerce_common};
-use super::references;
+use super::{references, rich_input};
 use crate::audio::Format;
 use crate::http::error::ApiError;
 use crate::http::validation::{Fault, Faults};
@@ -72,7 +72,7 @@ impl SpeechForm {
     /// Reads a body that may be part of a larger one: what is wrong with it is added to the faults of that one.
     pub fn check(mut body: Map<String, Value>, faults: &mut Faults) -> Option<Self> {
         let members = body.len();
-        if let Err(fault) = references::rewrite(&mut body) {
+        if let Err(fault) = rich_input::check(&body).and_then(|()| references::rewrite(&mut body)) {
             faults.add_to_object(None, &fault, members);
             return None;
         }

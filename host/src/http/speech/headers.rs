@@ -4,6 +4,7 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use omni_plugin_api::{FinishReason, Usage};
 
+use super::words;
 use crate::engine::{Finish, SpeechHead};
 
 const SAMPLE_RATE: HeaderName = HeaderName::from_static("x-sample-rate");
@@ -18,8 +19,10 @@ const AUDIO_TOKENS: HeaderName = HeaderName::from_static("x-vllm-omni-input-audi
 const MAX_WARNING_BYTES: usize = 1024;
 
 /// Every header here, for scripts of other origins to read.
-pub const ALL: [HeaderName; 8] =
-    [SAMPLE_RATE, WARNINGS, FINISH_REASON, INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS, TEXT_TOKENS, AUDIO_TOKENS];
+#[rustfmt::skip]
+pub const ALL: [HeaderName; 10] = [
+    SAMPLE_RATE, WARNINGS, FINISH_REASON, INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS, TEXT_TOKENS, AUDIO_TOKENS, words::TIMES, words::OMITTED,
+];
 
 /// What every audio answer carries.
 pub fn add_common(response: &mut Response, head: &SpeechHead, content_type: &'static str) {

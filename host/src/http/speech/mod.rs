@@ -1,7 +1,8 @@
 //! `POST /v1/audio/speech`
 
+mod ascii;
 pub mod batch;
-mod body;
+pub(crate) mod body;
 pub(super) mod coerce;
 mod endpoint;
 mod fields;
@@ -11,11 +12,13 @@ mod pieces;
 mod raw;
 mod record;
 mod references;
+mod rich_input;
 mod sse;
-mod text;
-mod validate;
+pub(crate) mod text;
+pub(crate) mod validate;
 pub mod voice;
 mod whole;
+pub mod words;
 
 pub use endpoint::create;
 pub use form::{Delivery, SpeechForm};

@@ -37,7 +37,12 @@ fn only_reference(references: &Value) -> Result<(&str, Option<&str>), Fault> {
     let reference = reference.as_object().ok_or_else(|| Fault::rule(shape))?;
     let clip = reference.get("audio_path").and_then(Value::as_str).filter(|path| !path.is_empty());
     let needed = "'references[0].audio_path' is required and must be a string (URL, data: URI, or file path)";
-    Ok((clip.ok_or_else(|| Fault::rule(needed))?, reference.get("text").and_then(Value::as_str)))
+    let transcript = match reference.get("text") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.as_str()),
+        Some(_) => return Err(Fault::rule("'references[0].text' must be a string")),
+    };
+    Ok((clip.ok_or_else(|| Fault::rule(needed))?, transcript))
 }
 
 fn put(body: &mut Map<String, Value>, field: &str, value: &str, conflict: &str) -> Result<(), Fault> {
@@ -75,6 +80,7 @@ mod tests {
             (json!({"references": "a"}), "non-empty array"),
             (json!({"references": [{}, {}]}), "single reference"),
             (json!({"references": ["a"]}), "must be an object"),
+            (json!({"references": [{"audio_path": "a", "text": 5}]}), "'references[0].text' must be a string"),
             (json!({"references": [{"audio_path": 5}]}), "'references[0].audio_path' is required"),
             (json!({"references": [{"audio_path": "a"}], "ref_audio": "b"}), "mutually exclusive"),
             (json!({"references": [{"audio_path": "a", "text": "t"}], "ref_text": "u"}), "conflict"),

@@ -11,6 +11,7 @@ use futures_util::stream;
 use omni_plugin_api::{FinishReason, Usage};
 use serde::Serialize;
 
+use super::ascii::escaped;
 use super::headers;
 use super::pieces::Pieces;
 use super::record::Record;
@@ -117,25 +118,14 @@ fn failure(error: &ApiError) -> Bytes {
 fn event(name: &str, data: &impl Serialize) -> Bytes {
     // None of the structs here can fail to become JSON; an empty object would be told apart by any client.
     let json = serde_json::to_string(data).unwrap_or_else(|_| "{}".to_owned());
-    Bytes::from(format!("event: {name}\ndata: {}\n\n", ascii(&json)))
-}
-
-/// JSON with every character outside ASCII escaped.
-fn ascii(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for letter in json.chars() {
-        if letter.is_ascii() {
-            escaped.push(letter);
-        } else {
-            escaped.extend(letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
-        }
-    }
-    escaped
+    Bytes::from(format!("event: {name}\ndata: {}\n\n", escaped(&json)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
 
     #[test]
     fn events_have_the_documented_text() {
@@ -148,6 +138,39 @@ mod tests {
         assert_eq!(done(usage, Some(Finish { reason: FinishReason::Stop, generated: 5 })), wanted);
         let cut = done(usage, Some(Finish { reason: FinishReason::Length, generated: 5 }));
         assert!(String::from_utf8_lossy(&cut).contains("\"finish_reason\":\"length\""));
+    }
+
+    /// The document of an event of this name, which has two lines and an empty one.
+    fn document(name: &str, event: &[u8]) -> Value {
+        let text = std::str::from_utf8(event).expect("text");
+        let data = text.strip_prefix(&format!("event: {name}\ndata: ")).and_then(|rest| rest.strip_suffix("\n\n")).expect("an event");
+        assert!(data.is_ascii() && !data.contains(['\n', '\r']), "{data}");
+        serde_json::from_str(data).expect("JSON")
+    }
+
+    proptest! {
+        #[test]
+        fn any_piece_comes_back_from_its_event(piece in prop::collection::vec(any::<u8>(), 0..3000)) {
+            let event = document("speech.audio.delta", &delta(&piece, Format::Mp3));
+            let audio = event["audio"].as_str().expect("audio is text");
+            prop_assert!(audio.len().is_multiple_of(4));
+            prop_assert_eq!(BASE64.decode(audio).expect("base64"), piece);
+        }
+
+        #[test]
+        fn pieces_cut_anywhere_are_decoded_one_by_one_and_join(audio in prop::collection::vec(any::<u8>(), 1..3000), len in 1_usize..700) {
+            let decoded = |piece: &[u8]| {
+                let event = document("speech.audio.delta", &delta(piece, Format::Pcm));
+                BASE64.decode(event["audio"].as_str().expect("audio is text")).expect("base64")
+            };
+            prop_assert_eq!(audio.chunks(len).flat_map(decoded).collect::<Vec<u8>>(), audio);
+        }
+
+        #[test]
+        fn any_message_stays_on_its_line(message: String) {
+            let error = ApiError::failed(&message);
+            prop_assert_eq!(&document("speech.audio.error", &failure(&error))["error"]["message"], error.message());
+        }
     }
 
     #[test]

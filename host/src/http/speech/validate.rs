@@ -6,6 +6,7 @@ use omni_plugin_api::{SpeechRequest, Voice};
 use serde_json::{Map, Value};
 
 use super::form::{Delivery, SpeechForm};
+use super::words::Alignment;
 use super::{text, voice};
 use crate::audio::chain::Wanted;
 use crate::audio::resample::RATES_HZ;
@@ -31,6 +32,8 @@ pub struct Accepted {
     pub delivery: Delivery,
     /// What that means for how it is made.
     pub pacing: Pacing,
+    /// How the times of its words are found, where they are wanted.
+    pub words: Option<Alignment>,
 }
 
 /// Finds the model of a request and checks the request against it.
@@ -43,24 +46,27 @@ pub fn accept(engine: &Engine, form: SpeechForm) -> Result<Accepted, ApiError> {
 /// Checks a request against the model that was found for it.
 pub fn accept_by(served: Arc<Served>, form: SpeechForm) -> Result<Accepted, ApiError> {
     let sample_rate_hz = check_rate(form.sample_rate)?.filter(|rate| *rate != served.model.sample_rate_hz);
-    check_timestamps(&form)?;
+    check_timestamps(&form, served.aligner.is_some())?;
     check_reference(&served, &form.fields)?;
     let input = text::prepare(&form.input, served.info.text, form.text_cleanup)?;
     let voice = voice::resolve(&served, form.voice.as_deref())?;
     let pacing = Pacing { is_whole: form.delivery == Delivery::Whole, first_units: first_units(&form.fields) };
+    let aligner = served.aligner.clone().filter(|_| form.word_timestamps);
+    let words = aligner.map(|aligner| Alignment::new(aligner, input.clone(), language(&form.fields)));
     let fields = family_fields(&served.schema, form.fields)?;
     // Where the model cannot speak faster itself, its audio is stretched afterwards.
     let (native, speed) = if served.info.abilities.native_speed { (form.speed, 1.0) } else { (1.0, form.speed) };
     let request = SpeechRequest { input, seed: seed(form.seed), speed: native as f32, fields };
     let wanted = Wanted { format: form.format, speed, sample_rate_hz };
-    Ok(Accepted { served, request, voice, wanted, delivery: form.delivery, pacing })
+    Ok(Accepted { served, request, voice, wanted, delivery: form.delivery, pacing, words })
 }
 
-fn check_timestamps(form: &SpeechForm) -> Result<(), ApiError> {
+fn check_timestamps(form: &SpeechForm, has_aligner: bool) -> Result<(), ApiError> {
     if !form.word_timestamps {
         return Ok(());
     }
     let message = match form.delivery {
+        Delivery::Whole if has_aligner => return Ok(()),
         Delivery::Whole => "word_timestamps=true requires the server to be launched with --forced-aligner.",
         Delivery::Raw | Delivery::Events => {
             "word_timestamps=true is currently supported by the WebSocket /v1/audio/speech/stream path. Use session.config with \
@@ -102,8 +108,13 @@ fn first_units(fields: &Map<String, Value>) -> Option<usize> {
     Some(usize::try_from(units).unwrap_or(usize::MAX))
 }
 
+/// The language that a request names.
+pub fn language(fields: &Map<String, Value>) -> Option<String> {
+    fields.get("language").and_then(Value::as_str).map(str::to_owned)
+}
+
 /// The fields that the family's schema knows, checked against it.
-fn family_fields(schema: &RequestSchema, fields: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
+pub(crate) fn family_fields(schema: &RequestSchema, fields: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
     let known = schema.known(fields);
     let mut faults = Faults::default();
     for problem in schema.problems(&known) {

@@ -7,9 +7,11 @@ use omni_plugin_api::FinishReason;
 use super::headers;
 use super::pieces::{first_audio, next_audio};
 use super::record::Record;
+use super::words::{self, Alignment};
 use crate::audio::chain::{self, Chain, ChainError, Wanted};
 use crate::audio::encode::{EncodeError, Length, Shape};
-use crate::audio::{Format, wav};
+use crate::audio::{Format, pcm, wav};
+use crate::engine::align::WordTime;
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
 use crate::observe::trace;
@@ -24,21 +26,24 @@ pub struct Clip {
     pub samples: usize,
     /// The file.
     pub bytes: Vec<u8>,
+    /// When its words are spoken, where that was wanted and could be found.
+    pub words: Option<Vec<WordTime>>,
 }
 
-/// Waits for all of a stream and makes a file of it.
-pub async fn collect(stream: SpeechStream, wanted: Wanted) -> Result<Clip, ApiError> {
-    collect_while(stream, wanted, |_| Ok(())).await
+/// Waits for all of a stream, makes a file of it, and finds its words where they are wanted.
+pub async fn collect(stream: SpeechStream, wanted: Wanted, words: Option<Alignment>) -> Result<Clip, ApiError> {
+    collect_while(stream, wanted, words, |_| Ok(())).await
 }
 
 /// The same for as long as `may_grow` takes the number of each piece's samples.
 pub async fn collect_while(
     mut stream: SpeechStream,
     wanted: Wanted,
+    words: Option<Alignment>,
     mut may_grow: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Clip, ApiError> {
     let shape = Shape { sample_rate_hz: stream.head.sample_rate_hz, channels: stream.head.channels };
-    let mut gathered = Gathered::new(wanted, shape)?;
+    let mut gathered = Gathered::new(wanted, shape, words.is_some())?;
     let mut samples = 0;
     let mut audio = Some(first_audio(&mut stream).await?);
     while let Some(piece) = audio {
@@ -52,21 +57,26 @@ pub async fn collect_while(
     // The place in the model is free for the next request while this one is encoded.
     drop(stream);
     let encoding = trace::encode(wanted.format.name());
-    let bytes = off_the_edge(wanted, move || encoding.in_scope(|| gathered.file())).await?;
+    let (heard, bytes) = off_the_edge(wanted, move || encoding.in_scope(|| Ok((gathered.heard()?, gathered.file()?)))).await?;
     head.sample_rate_hz = wanted.sample_rate_hz.unwrap_or(head.sample_rate_hz);
-    Ok(Clip { head, finish, samples, bytes })
+    let words = match words {
+        Some(words) => words.find(heard, Shape { sample_rate_hz: head.sample_rate_hz, ..shape }).await,
+        None => None,
+    };
+    Ok(Clip { head, finish, samples, bytes, words })
 }
 
 /// A clip while it grows: as bytes where they are made in passing, which halves the memory, else as samples until its length is known.
+/// Where the samples are wanted for themselves they are kept as well.
 enum Gathered {
     Bytes { chain: Box<Chain>, bytes: Vec<u8>, format: Format, shape: Shape },
-    Samples { wanted: Wanted, shape: Shape, samples: Vec<f32> },
+    Samples { wanted: Wanted, shape: Shape, samples: Vec<f32>, are_heard: bool },
 }
 
 impl Gathered {
-    fn new(wanted: Wanted, shape: Shape) -> Result<Self, ApiError> {
-        if !wanted.is_plain() {
-            return Ok(Self::Samples { wanted, shape, samples: Vec::new() });
+    fn new(wanted: Wanted, shape: Shape, are_heard: bool) -> Result<Self, ApiError> {
+        if are_heard || !wanted.is_plain() {
+            return Ok(Self::Samples { wanted, shape, samples: Vec::new(), are_heard });
         }
         let chain = Chain::open(wanted, shape, Length::Open).map_err(|error| ApiError::failed(error.to_string()))?;
         Ok(Self::Bytes { chain: Box::new(chain), bytes: Vec::new(), format: wanted.format, shape })
@@ -80,10 +90,21 @@ impl Gathered {
         Ok(())
     }
 
+    /// The samples as the file has them, at its speed and rate; none where nobody listens.
+    fn heard(&self) -> Result<Vec<f32>, ChainError> {
+        match self {
+            Self::Samples { wanted, shape, samples, are_heard: true } => {
+                let wanted = Wanted { format: Format::Pcm, ..*wanted };
+                Ok(pcm::samples(&chain::whole(wanted, *shape, samples)?))
+            }
+            Self::Samples { .. } | Self::Bytes { .. } => Ok(Vec::new()),
+        }
+    }
+
     /// The file, with true sizes.
     fn file(self) -> Result<Vec<u8>, ChainError> {
         match self {
-            Self::Samples { wanted, shape, samples } => chain::whole(wanted, shape, &samples),
+            Self::Samples { wanted, shape, samples, .. } => chain::whole(wanted, shape, &samples),
             Self::Bytes { chain, mut bytes, format, shape } => {
                 chain.finish(&mut bytes)?;
                 if format == Format::Wav {
@@ -112,12 +133,15 @@ pub(super) async fn off_the_edge<T: Send + 'static>(
 }
 
 /// The answer.
-pub async fn answer(stream: SpeechStream, wanted: Wanted, record: &mut Record) -> Result<Response, ApiError> {
-    let clip = collect(stream, wanted).await?;
+pub async fn answer(stream: SpeechStream, wanted: Wanted, words: Option<Alignment>, record: &mut Record) -> Result<Response, ApiError> {
+    let clip = collect(stream, wanted, words).await?;
     record.made(clip.samples);
     record.done();
     let mut response = Response::new(Body::from(clip.bytes));
     headers::add_common(&mut response, &clip.head, wanted.format.content_type());
     headers::add_usage(response.headers_mut(), clip.head.usage, clip.finish);
+    if let Some(times) = &clip.words {
+        words::add(response.headers_mut(), times);
+    }
     Ok(response)
 }

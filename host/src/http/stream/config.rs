@@ -5,18 +5,25 @@ use serde_json::{Map, Value};
 use crate::audio::Format;
 use crate::engine::{Engine, FindError};
 use crate::http::error::ApiError;
+use crate::http::speech::validate::language;
 use crate::http::speech::{Delivery, SpeechForm, coerce};
 use crate::http::validation::{Fault, Faults};
 use crate::text::segment::Granularity;
 
-/// What is said where word times are wanted: no server has an aligner yet.
+/// What is said where word times are wanted and nothing can find them.
 const NO_ALIGNER: &str = "word_timestamps=true but the server was launched without --forced-aligner; either restart the server with that \
                           flag or set word_timestamps=false in session.config.";
+
+/// What is said where word times are wanted and have no place.
+const NO_CHUNKS: &str = "word_timestamps=true requires stream_audio=true and response_format='pcm' (timestamps ride the per-sentence PCM \
+                         audio.chunk stream).";
 
 /// How to speak.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     form: SpeechForm,
+    /// Whether the times of words are wanted, for which this endpoint has its own way.
+    pub word_timestamps: bool,
     /// How finely the text is split.
     pub granularity: Granularity,
 }
@@ -33,9 +40,11 @@ impl Config {
         members.retain(|name, _| !matches!(name.as_str(), "stream" | "stream_format"));
         members.insert("input".to_owned(), Value::from(""));
         let delivery = if streams { Delivery::Raw } else { Delivery::Whole };
-        let form = SpeechForm { delivery, ..SpeechForm::read(members)? };
+        let form = SpeechForm::read(members)?;
+        let word_timestamps = form.word_timestamps;
+        let form = SpeechForm { delivery, word_timestamps: false, ..form };
         check(&form, engine)?;
-        Ok(Self { form, granularity: granularity.and_then(|name| name.parse().ok()).unwrap_or_default() })
+        Ok(Self { form, word_timestamps, granularity: granularity.and_then(|name| name.parse().ok()).unwrap_or_default() })
     }
 
     /// The request for a unit.
@@ -49,8 +58,18 @@ impl Config {
     }
 
     /// Why no unit can be spoken this way, if none can.
-    pub fn obstacle(&self) -> Option<&'static str> {
-        self.form.word_timestamps.then_some(NO_ALIGNER)
+    pub fn obstacle(&self, engine: &Engine) -> Option<&'static str> {
+        match (self.word_timestamps, self.form.delivery) {
+            (false, _) => None,
+            (true, _) if engine.aligner().is_none() => Some(NO_ALIGNER),
+            (true, Delivery::Raw) => None,
+            (true, _) => Some(NO_CHUNKS),
+        }
+    }
+
+    /// The language that was named.
+    pub fn language(&self) -> Option<String> {
+        language(&self.form.fields)
     }
 
     /// The rate that a unit which was not spoken would have had.
@@ -110,7 +129,7 @@ mod tests {
     #[test]
     fn defaults() {
         let config = read(json!({})).expect("it is a config");
-        assert_eq!((config.granularity, config.format(), config.obstacle()), (Granularity::None, Format::Wav, None));
+        assert_eq!((config.granularity, config.format(), config.obstacle(&engine())), (Granularity::None, Format::Wav, None));
         assert_eq!(config.request("a").delivery, Delivery::Whole);
     }
 
@@ -133,6 +152,6 @@ mod tests {
     #[test]
     fn word_times_are_an_obstacle_for_every_unit() {
         let config = read(json!({"word_timestamps": true})).expect("it is a config");
-        assert!(config.obstacle().is_some_and(|text| text.contains("--forced-aligner")));
+        assert!(config.obstacle(&engine()).is_some_and(|text| text.contains("--forced-aligner")));
     }
 }

@@ -4,6 +4,7 @@ use omni_plugin_api::FinishReason;
 use serde::Serialize;
 
 use super::protocol::Refusal;
+use super::sounding::Chunk;
 use crate::http::error::ApiError;
 use crate::http::speech::headers;
 
@@ -33,9 +34,22 @@ pub enum Event {
         /// The rate of its audio; left out only where no model could be found.
         #[serde(skip_serializing_if = "Option::is_none")]
         sample_rate: Option<u32>,
+        /// Whether its audio comes in chunks, the last of which tells when its words are spoken.
+        #[serde(skip_serializing_if = "is_false")]
+        word_timestamps: bool,
         /// What of it could not be spoken.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
+    },
+    /// Audio of a unit, or the times of its words.
+    #[serde(rename = "audio.chunk")]
+    Chunk {
+        /// Which one.
+        #[serde(flatten)]
+        place: Place,
+        /// The audio.
+        #[serde(flatten)]
+        chunk: Chunk,
     },
     /// A unit has ended.
     #[serde(rename = "audio.done")]
@@ -163,8 +177,14 @@ mod tests {
 
     #[test]
     fn events_have_the_documented_members() {
-        let start =
-            Event::Start { place: PLACE, sentence_text: "é".to_owned(), format: "pcm", sample_rate: Some(44_100), warnings: Vec::new() };
+        let start = Event::Start {
+            place: PLACE,
+            sentence_text: "é".to_owned(),
+            format: "pcm",
+            sample_rate: Some(44_100),
+            word_timestamps: false,
+            warnings: Vec::new(),
+        };
         let wanted = json!({"type": "audio.start", "utterance_index": 1, "sentence_index": 2, "sentence_text": "é", "format": "pcm",
                             "sample_rate": 44_100});
         assert_eq!(sent(&start), wanted);

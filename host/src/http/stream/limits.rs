@@ -1,11 +1,7 @@
-//! Times and sizes of a session.
+//! Times and sizes of a session that nobody sets.
 
 use std::time::Duration;
 
-/// Time for `session.config` to come.
-pub const CONFIG_DEADLINE: Duration = Duration::from_secs(10);
-/// Time between two messages while nothing is being spoken.
-pub const IDLE_DEADLINE: Duration = Duration::from_secs(30);
 /// Time between two pings.
 pub const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Pings without a sign of life after which the client is gone.

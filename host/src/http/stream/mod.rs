@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `audio.start` | the first audio of a unit exists, or the unit has failed |
 //! | binary frames | `stream_audio`: samples, whole ones in every frame. Else one frame, the complete file |
+//! | `audio.chunk` | `word_timestamps`: the samples as base64 instead, then one without samples that tells when each word is spoken |
 //! | `audio.done` | the unit has ended; always after an `audio.start` |
 //! | `session.done` | an `input.done` has been worked off |
 //! | `error` | a message was refused, or a unit failed (between its `audio.start` and its `audio.done`) |
@@ -34,18 +35,20 @@
 //! | `inbox` | what was sent and is not worked off yet, in order |
 //! | `utterance` | one unit at work in the engine |
 //! | `speaking` | the unit that is being sent |
+//! | `sounding` | its audio as frames, or as chunks with the times of its words |
 //! | `session` | the session itself |
 //! | `limits` | times and sizes |
 
 mod config;
-mod end;
+pub(crate) mod end;
 mod endpoint;
-mod event;
-mod inbox;
+pub(crate) mod event;
+pub(crate) mod inbox;
 mod limits;
 mod protocol;
 mod session;
 mod socket;
+mod sounding;
 mod speaking;
 #[cfg(test)]
 mod testing;

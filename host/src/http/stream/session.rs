@@ -9,8 +9,9 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_unti
 use super::end::End;
 use super::event::{Event, Failure, Place, UnitDone};
 use super::inbox::{Inbox, Step, Taken};
-use super::limits::{CONFIG_DEADLINE, IDLE_DEADLINE, PING_INTERVAL};
+use super::limits::PING_INTERVAL;
 use super::socket::{Incoming, Socket};
+use super::sounding::Sound;
 use super::speaking::{Progress, Speaking};
 use super::utterance::Ready;
 use crate::engine::SpeechHead;
@@ -111,7 +112,7 @@ impl Session {
 
     async fn step(&mut self, step: Step) -> Result<(), End> {
         match step {
-            Step::Speak(unit) => match unit.config().obstacle() {
+            Step::Speak(unit) => match unit.config().obstacle(self.app.engine()) {
                 None => self.speaking = Some(Speaking::new(unit, &self.app)),
                 Some(obstacle) => {
                     self.place.sentence_index += 1;
@@ -131,7 +132,8 @@ impl Session {
 
     async fn wait(&mut self) -> Happened {
         let is_speaking = self.speaking.is_some();
-        let patience = if self.inbox.is_configured() { IDLE_DEADLINE } else { CONFIG_DEADLINE };
+        let settings = self.app.settings();
+        let patience = if self.inbox.is_configured() { settings.session_idle } else { settings.session_config };
         let Stop { draining, closing, is_draining } = &mut self.stop;
         let drains = pin!(async { drop(draining.wait_for(|draining| *draining).await) });
         let closes = pin!(async { drop(closing.wait_for(|closing| *closing).await) });
@@ -176,7 +178,7 @@ impl Session {
                 self.done(Some(clip.finish.reason)).await
             }
             Progress::Ready(Ok(Ready::Stream(sounding))) => {
-                self.start(Some(sounding.0.head())).await?;
+                self.start(Some(sounding.head())).await?;
                 if let Some(speaking) = &mut self.speaking {
                     speaking.sounds(sounding);
                 }
@@ -191,7 +193,11 @@ impl Session {
                 self.start(None).await?;
                 self.fail(&error).await
             }
-            Progress::Piece(piece) => self.send(piece).await,
+            Progress::Sound(Sound::Frame(audio)) => self.send(audio).await,
+            Progress::Sound(Sound::Chunk(chunk)) => {
+                self.has_sent(chunk.bytes);
+                self.socket.tell(&Event::Chunk { place: self.place, chunk }).await
+            }
             Progress::Failed(error) => self.fail(&error).await,
             Progress::Complete(reason) => self.done(reason).await,
         }
@@ -208,6 +214,7 @@ impl Session {
             sentence_text: unit.text().to_owned(),
             format: unit.config().format().name(),
             sample_rate: rate.or_else(|| unit.config().sample_rate_hz(self.app.engine())),
+            word_timestamps: unit.config().word_timestamps,
             warnings: head.map_or_else(Vec::new, |head| head.warnings.clone()),
         };
         self.look_ahead();
@@ -215,10 +222,14 @@ impl Session {
     }
 
     async fn send(&mut self, audio: bytes::Bytes) -> Result<(), End> {
-        if let Some(speaking) = &mut self.speaking {
-            speaking.sent_bytes += audio.len();
-        }
+        self.has_sent(audio.len());
         self.socket.send_audio(audio).await
+    }
+
+    fn has_sent(&mut self, bytes: usize) {
+        if let Some(speaking) = &mut self.speaking {
+            speaking.sent_bytes += bytes;
+        }
     }
 
     async fn done(&mut self, reason: Option<FinishReason>) -> Result<(), End> {

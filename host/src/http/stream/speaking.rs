@@ -1,11 +1,10 @@
 //! The unit that is being sent.
 
-use bytes::Bytes;
 use omni_plugin_api::FinishReason;
 
+use super::sounding::{Sound, Sounding};
 use super::utterance::{Ready, Unit, Work};
 use crate::http::error::ApiError;
-use crate::http::speech::{Pieces, Record};
 use crate::http::state::App;
 
 /// A unit on its way to the client.
@@ -23,7 +22,7 @@ pub struct Speaking {
 
 enum Stage {
     Waiting(Work),
-    Sounding(Box<(Pieces, Record)>),
+    Sounding(Box<Sounding>),
 }
 
 /// What comes next of a unit.
@@ -31,7 +30,7 @@ pub enum Progress {
     /// Its first audio, or why there is none.
     Ready(Result<Ready, ApiError>),
     /// More audio.
-    Piece(Bytes),
+    Sound(Sound),
     /// A failure after audio.
     Failed(ApiError),
     /// Nothing: it is complete.
@@ -50,19 +49,16 @@ impl Speaking {
     pub async fn next(&mut self) -> Progress {
         match &mut self.stage {
             Stage::Waiting(work) => Progress::Ready(work.await),
-            Stage::Sounding(sounding) => {
-                let (pieces, record) = &mut **sounding;
-                match pieces.next(record).await {
-                    Some(Ok(piece)) => Progress::Piece(piece),
-                    Some(Err(error)) => Progress::Failed(error),
-                    None => Progress::Complete(pieces.finish().map(|finish| finish.reason)),
-                }
-            }
+            Stage::Sounding(sounding) => match sounding.next().await {
+                Some(Ok(sound)) => Progress::Sound(sound),
+                Some(Err(error)) => Progress::Failed(error),
+                None => Progress::Complete(sounding.reason()),
+            },
         }
     }
 
-    /// From now on its pieces come.
-    pub fn sounds(&mut self, sounding: Box<(Pieces, Record)>) {
+    /// From now on its audio comes.
+    pub fn sounds(&mut self, sounding: Box<Sounding>) {
         self.stage = Stage::Sounding(sounding);
     }
 

@@ -9,7 +9,9 @@ use tokio::task::JoinHandle;
 use tracing::Instrument;
 
 use super::config::Config;
+use super::sounding::Sounding;
 use crate::http::error::ApiError;
+use crate::http::speech::words::Alignment;
 use crate::http::speech::{Accepted, Clip, Delivery, Pieces, Record, SpeechForm, accept, collect};
 use crate::http::state::App;
 
@@ -49,14 +51,14 @@ impl Unit {
 
     /// Gives it to the engine, unless that was done already or it cannot be spoken.
     pub fn begin(&mut self, app: &App) {
-        if self.work.is_none() && self.config.obstacle().is_none() {
-            self.work = Some(Work::begin(app.clone(), self.config.request(&self.text)));
+        if self.work.is_none() && self.config.obstacle(app.engine()).is_none() {
+            self.work = Some(Work::begin(app.clone(), Arc::clone(&self.config), &self.text));
         }
     }
 
     /// The work on it, for whoever is to wait for it.
     pub fn work(&mut self, app: &App) -> Work {
-        self.work.take().unwrap_or_else(|| Work::begin(app.clone(), self.config.request(&self.text)))
+        self.work.take().unwrap_or_else(|| Work::begin(app.clone(), Arc::clone(&self.config), &self.text))
     }
 }
 
@@ -65,15 +67,16 @@ pub enum Ready {
     /// All of it.
     Whole(Clip),
     /// Its first piece at least.
-    Stream(Box<(Pieces, Record)>),
+    Stream(Box<Sounding>),
 }
 
 /// Work on a unit. Dropping it gives everything back to the engine within one step.
 pub struct Work(JoinHandle<Result<Ready, ApiError>>);
 
 impl Work {
-    fn begin(app: App, form: SpeechForm) -> Self {
-        Self(tokio::spawn(async move { make_ready(&app, form).await }.in_current_span()))
+    fn begin(app: App, config: Arc<Config>, text: &str) -> Self {
+        let form = config.request(text);
+        Self(tokio::spawn(async move { make_ready(&app, &config, form).await }.in_current_span()))
     }
 }
 
@@ -91,7 +94,7 @@ impl Drop for Work {
     }
 }
 
-async fn make_ready(app: &App, form: SpeechForm) -> Result<Ready, ApiError> {
+async fn make_ready(app: &App, config: &Config, form: SpeechForm) -> Result<Ready, ApiError> {
     let accepted = accept(app.engine(), form)?;
     let mut record = Record::new(&accepted);
     match first_audio(app, &accepted, &mut record).await {
@@ -100,7 +103,11 @@ async fn make_ready(app: &App, form: SpeechForm) -> Result<Ready, ApiError> {
             record.done();
             Ok(Ready::Whole(clip))
         }
-        Ok(First::Stream(pieces)) => Ok(Ready::Stream(Box::new((pieces, record)))),
+        Ok(First::Stream(pieces)) => {
+            let aligner = app.engine().aligner().filter(|_| config.word_timestamps).cloned();
+            let words = aligner.map(|aligner| Alignment::new(aligner, accepted.request.input, config.language()));
+            Ok(Ready::Stream(Box::new(Sounding::new(pieces, record, words))))
+        }
         Err(error) => {
             record.failed(error.message());
             Err(error)
@@ -117,7 +124,7 @@ async fn first_audio(app: &App, accepted: &Accepted, record: &mut Record) -> Res
     let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone(), accepted.pacing).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
-        Delivery::Whole => Ok(First::Whole(collect(stream, accepted.wanted).await?)),
+        Delivery::Whole => Ok(First::Whole(collect(stream, accepted.wanted, None).await?)),
         Delivery::Raw | Delivery::Events => Ok(First::Stream(Pieces::begin(stream, accepted.wanted, app.closing(), record).await?)),
     }
 }

@@ -1,7 +1,7 @@
 //! The answer: `{"id", "results": [...], "total", "succeeded", "failed", "usage"}`, results in the order of the items.
 //!
 //! A result is `{"index", "status": "success", "audio_data", "media_type", "response_format", "sample_rate", "finish_reason", "usage"}`,
-//! with `warnings` where not all of the text was spoken, or `{"index", "status": "error", "error", "error_details"}`, where `error` is the
+//! with `warnings` where not all of the text was spoken and `word_timestamps` where they were asked for and found, or `{"index", "status": "error", "error", "error_details"}`, where `error` is the
 //! sentence and `error_details` is the `error` of the envelope that the same request gets alone.
 
 use std::convert::Infallible;
@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::audio::Format;
+use crate::engine::align::WordTime;
 use crate::http::error::ApiError;
 use crate::http::speech::sse::Tokens;
 use crate::http::speech::{Clip, headers};
@@ -42,6 +43,8 @@ struct Success<'a> {
     usage: Tokens,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    word_timestamps: Option<&'a [WordTime]>,
     audio_data: &'a str,
 }
 
@@ -85,6 +88,7 @@ impl Entry {
             finish_reason: headers::reason(clip.finish.reason),
             usage: Tokens::new(counts.0, counts.1),
             warnings: &clip.head.warnings,
+            word_timestamps: clip.words.as_deref(),
             audio_data: &audio,
         };
         Self { index, json: json(&success, audio.len()), counts: Some(counts) }
@@ -144,7 +148,13 @@ mod tests {
     fn clip(bytes: &[u8]) -> Clip {
         let usage = Usage { text_tokens: 3, audio_tokens: 1 };
         let head = SpeechHead { sample_rate_hz: 8000, channels: 1, usage, warnings: Vec::new() };
-        Clip { head, finish: Finish { reason: FinishReason::Stop, generated: 5 }, samples: bytes.len() / 2, bytes: bytes.to_vec() }
+        Clip {
+            head,
+            finish: Finish { reason: FinishReason::Stop, generated: 5 },
+            samples: bytes.len() / 2,
+            bytes: bytes.to_vec(),
+            words: None,
+        }
     }
 
     async fn document(entries: Vec<Entry>) -> Value {

@@ -12,12 +12,12 @@ use crate::http::state::App;
 /// Speaks several texts.
 pub async fn create(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let bytes = endpoint::receive(&app, request).await?;
-    let (len, batch) = (bytes.len(), read(bytes)?);
+    let (len, batch) = (bytes.len(), read(bytes, app.settings().max_batch_items)?);
     let results = run::speak(&app, batch, len).await?;
     Ok(answer::answer(results))
 }
 
 /// Takes the bytes, so that they are gone while the items are worked on.
-fn read(bytes: Vec<u8>) -> Result<Batch, ApiError> {
-    Batch::read(body::parse(&bytes)?)
+fn read(bytes: Vec<u8>, max_items: usize) -> Result<Batch, ApiError> {
+    Batch::read(body::parse(&bytes)?, max_items)
 }

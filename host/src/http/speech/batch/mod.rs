@@ -14,8 +14,8 @@
 mod answer;
 mod budget;
 mod endpoint;
-mod merge;
-mod request;
+pub(crate) mod merge;
+pub(crate) mod request;
 mod run;
 
 pub use endpoint::create;

@@ -8,8 +8,6 @@ use crate::http::speech::SpeechForm;
 use crate::http::speech::references;
 use crate::http::validation::{Fault, Faults};
 
-/// Most items.
-pub const MAX_ITEMS: usize = 32;
 /// The list of items.
 const ITEMS: &str = "items";
 
@@ -26,16 +24,16 @@ pub struct Batch {
 
 impl Batch {
     /// Reads a body, or tells all that is wrong with it.
-    pub fn read(mut body: Map<String, Value>) -> Result<Self, ApiError> {
+    pub fn read(mut body: Map<String, Value>, max_items: usize) -> Result<Self, ApiError> {
         let mut faults = Faults::default();
         let members = body.len();
         let list = list(body.remove(ITEMS), members, &mut faults);
         let count = list.len();
-        let items = if count > MAX_ITEMS { Vec::new() } else { items(list, &mut faults) };
+        let items = if count > max_items { Vec::new() } else { items(list, &mut faults) };
         let (model, defaults) = defaults(body, &mut faults);
         faults.into_result()?;
-        if count > MAX_ITEMS {
-            let message = format!("Batch contains {count} items, exceeding the maximum of {MAX_ITEMS}.");
+        if count > max_items {
+            let message = format!("Batch contains {count} items, exceeding the maximum of {max_items}.");
             return Err(ApiError::malformed(Some(format!("body.{ITEMS}")), message));
         }
         Ok(Self { model, defaults, items })
@@ -104,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     fn read(body: Value) -> Result<Batch, ApiError> {
-        Batch::read(body.as_object().cloned().expect("an object"))
+        Batch::read(body.as_object().cloned().expect("an object"), 32)
     }
 
     #[test]

@@ -133,5 +133,5 @@ async fn speak_item(work: &Work<'_>, queue: &Queue, item: Map<String, Value>, pl
 async fn make(accepted: Accepted, place: Arc<Place>, record: &Record, share: &mut Share<'_>) -> Result<Clip, ApiError> {
     let stream = accepted.served.speak_at(place, accepted.request, accepted.voice, accepted.pacing).await?;
     record.warned(&stream.head.warnings);
-    collect_while(stream, accepted.wanted, |samples| share.take(samples)).await
+    collect_while(stream, accepted.wanted, accepted.words, |samples| share.take(samples)).await
 }

@@ -75,8 +75,9 @@ impl House {
         let pipeline = Pipeline::start(parts).expect("the double's stages open");
         let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting: max_queue, promised_s: None });
         let schema = RequestSchema::compile(&family.describe().request_schema).expect("the double states a schema");
-        let (build, source) = (String::new(), ModelSource::BuiltIn);
-        let served = ServedParts { pipeline, admission, schema, file: None, build, source, request_timeout };
+        let (build, source, aliases) = (String::new(), ModelSource::BuiltIn, Arc::default());
+        let served =
+            ServedParts { pipeline, admission, schema, file: None, build, source, request_timeout, aliases, aligner: None };
         Self { served: Arc::new(Served::new(served)), counters, loading }
     }
 

@@ -7,7 +7,7 @@ use std::thread;
 
 use omni_host::engine::align::{Aligner, Spoken, WordTime};
 use omni_host::engine::{Engine, EngineSettings};
-use omni_host::http::{App, router, run};
+use omni_host::http::{App, Guard, Limits, router, run};
 use omni_host::observe;
 use omni_host::plugin::PluginSpec;
 use omni_tests::artifacts::plugin;
@@ -52,7 +52,7 @@ fn address() -> SocketAddr {
                 engine.loaded().await;
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
                 tell.send(listener.local_addr().expect("an address")).expect("somebody waits");
-                run(listener, router(App::new(engine)), pending()).await;
+                run(listener, router(App::new(engine), Guard::default()), Limits::default(), pending()).await;
             });
         });
         told.recv().expect("the server starts")

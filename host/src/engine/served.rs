@@ -83,7 +83,23 @@ impl Served {
         let (id, info, model) = (pipeline.id.clone(), pipeline.info.clone(), pipeline.model.info());
         let preparing = Arc::new(Semaphore::new(processors));
         let measures = ModelMeasures::new(&id, info.stages.len(), model.sample_rate_hz, info.channels);
-        Self { id, info, model, schema, file, build, source, created, aliases, aligner, pipeline, admission, measures, preparing, request_timeout }
+        Self {
+            id,
+            info,
+            model,
+            schema,
+            file,
+            build,
+            source,
+            created,
+            aliases,
+            aligner,
+            pipeline,
+            admission,
+            measures,
+            preparing,
+            request_timeout,
+        }
     }
 
     /// A built-in voice by its name, in any case.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::VoiceAliases;
 use super::align::Aligner;
 use super::pipeline::Patience;
-use super::VoiceAliases;
 
 /// Limits of an engine, and what holds for all its models.
 #[derive(Debug, Clone)]

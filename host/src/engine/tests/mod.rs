@@ -76,8 +76,7 @@ impl House {
         let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting: max_queue, promised_s: None });
         let schema = RequestSchema::compile(&family.describe().request_schema).expect("the double states a schema");
         let (build, source, aliases) = (String::new(), ModelSource::BuiltIn, Arc::default());
-        let served =
-            ServedParts { pipeline, admission, schema, file: None, build, source, request_timeout, aliases, aligner: None };
+        let served = ServedParts { pipeline, admission, schema, file: None, build, source, request_timeout, aliases, aligner: None };
         Self { served: Arc::new(Served::new(served)), counters, loading }
     }
 

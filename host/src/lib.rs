@@ -18,3 +18,4 @@ pub mod plugin;
 pub mod reference;
 pub mod schema;
 pub mod text;
+pub mod voices;

@@ -99,7 +99,8 @@ pub struct VoiceInfo {
 }
 
 /// What a loaded model says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ModelInfo {
     /// Voices it has built in; the first is the default.
     pub voices: Vec<VoiceInfo>,
@@ -107,6 +108,9 @@ pub struct ModelInfo {
     pub sample_rate_hz: u32,
     /// Longest context in tokens, if there is one.
     pub max_model_len: Option<u64>,
+    /// Numbers in a speaker's vector, for a model that speaks with one: then [`crate::Voice::tensors`] may be a single `speaker_embedding`,
+    /// `f32 [dim]`, that a client uploaded or that was mixed of several, and what `encode_reference` makes may hold one of that name.
+    pub speaker_embedding_dim: Option<u32>,
 }
 
 /// The JSON Schema of an author's request struct, as the host wants it.

@@ -18,6 +18,15 @@ pub fn open_files(pid: u32) -> usize {
     fs::read_dir(&path).unwrap_or_else(|error| panic!("cannot list {path}: {error}")).count()
 }
 
+/// The child of a process that has exactly one.
+pub fn only_child(pid: u32) -> Option<u32> {
+    // A process that has ended has no list.
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    let mut pids = children.split_whitespace().map(str::parse);
+    let first = pids.next()?.ok();
+    first.filter(|_| pids.next().is_none())
+}
+
 /// Processor time spent so far by all threads, in the kernel's ticks. It measures work done, whatever else the machine does.
 pub fn cpu_ticks(pid: u32) -> u64 {
     let text = read(pid, "stat");

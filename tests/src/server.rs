@@ -66,7 +66,17 @@ impl Server {
 
     fn launch_within<A: AsRef<OsStr>>(arguments: &[A], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(artifacts::omni_host());
-        command.args(["serve", "--host", "127.0.0.1", "--port", "0"]).args(arguments).envs(variables.iter().copied());
+        // The voices of whoever runs the tests are not theirs to touch.
+        command.env("SPEAKER_SAMPLES_DIR", "memory:").envs(variables.iter().copied());
+        Self::launch_by(command, arguments)
+    }
+
+    /// Starts the server by a command that ends in its binary, or in a program that runs it and does nothing else.
+    ///
+    /// # Panics
+    /// When it does not start to listen; the message holds what it logged.
+    pub fn launch_by<A: AsRef<OsStr>>(mut command: Command, arguments: &[A]) -> Self {
+        command.args(["serve", "--host", "127.0.0.1", "--port", "0"]).args(arguments);
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("omni-host starts");
         let watchdog = Watchdog::over(process.id());
         let log = Log::default();
@@ -76,7 +86,11 @@ impl Server {
         Self { process, address, log, _watchdog: watchdog }
     }
 
-    fn wait_until_ready(&mut self) {
+    /// Waits until it can speak.
+    ///
+    /// # Panics
+    /// When it does not get ready; the message holds what it logged.
+    pub fn wait_until_ready(&mut self) {
         let url = self.url("/ready");
         let mut ready = false;
         wait_until(PATIENCE, || {
@@ -101,9 +115,9 @@ impl Server {
         Connection::open(self.address)
     }
 
-    /// Its process.
+    /// Its process; where another program runs it, the child of that.
     pub fn pid(&self) -> u32 {
-        self.process.id()
+        process::only_child(self.process.id()).unwrap_or_else(|| self.process.id())
     }
 
     /// Everything it wrote so far on both outputs.

@@ -4,21 +4,25 @@ use std::io::Write;
 use std::process::Stdio;
 use std::thread;
 
+use omni_tests::asr;
+use omni_tests::base64;
 use omni_tests::python::Python;
 use omni_tests::server::Server;
 use omni_tests::speech::{ask, request_with, speak_request};
 use omni_tests::wav::Wav;
+use omni_tests::words;
 use serde_json::{Value, json};
 
 const TEXT: &str = "One more line. It ends with the name of a long river: Mississippi.";
 
-/// Name, content type, the bytes a file begins with, and the name FFmpeg has for the container.
-const FORMATS: [(&str, &str, &[u8], &str); 5] = [
-    ("wav", "audio/wav", b"RIFF", "wav"),
-    ("flac", "audio/flac", b"fLaC", "flac"),
-    ("mp3", "audio/mpeg", b"\xff", "mp3"),
-    ("opus", "audio/ogg", b"OggS", "ogg"),
-    ("aac", "audio/aac", b"\xff", "aac"),
+/// Name, content type, the bytes a file begins with, the name FFmpeg has for the container, and the samples at 24 kHz by which a decoded
+/// file may differ in length from what was encoded. WAV, FLAC and Ogg say their length; the others are whole frames.
+const FORMATS: [(&str, &str, &[u8], &str, usize); 5] = [
+    ("wav", "audio/wav", b"RIFF", "wav", 0),
+    ("flac", "audio/flac", b"fLaC", "flac", 0),
+    ("mp3", "audio/mpeg", b"\xff", "mp3", 576),
+    ("opus", "audio/ogg", b"OggS", "ogg", 1),
+    ("aac", "audio/aac", b"\xff", "aac", 1024),
 ];
 
 /// Samples at 24 kHz mono, decoded by FFmpeg's libraries, which must find nothing to complain about.
@@ -69,17 +73,45 @@ fn request(more: Value) -> Value {
 fn label_bytes_and_sound_agree_for_every_format() {
     let server = Server::shared();
     let plain = speak_request(server, &request(json!({})));
-    for (name, content_type, magic, container) in FORMATS {
+    for (name, content_type, magic, container, frame) in FORMATS {
         for stream in [Value::Null, json!("audio")] {
             let answer = ask(server, &request(json!({"response_format": name, "stream_format": stream})));
             assert_eq!((answer.status, answer.header("content-type")), (200, Some(content_type)), "{name}: {}", answer.text());
             let starts_right = answer.body.starts_with(magic) || (name == "mp3" && answer.body.starts_with(b"ID3"));
             assert!(starts_right, "{name} begins with {:?}", &answer.body[..4]);
             let sound = decoded(container, &answer.body);
-            let gap = (sound.seconds() - plain.seconds()).abs();
-            assert!(gap <= 0.1, "{name}, stream {stream}: {} s instead of {} s", sound.seconds(), plain.seconds());
+            let (len, wanted) = (sound.samples.len(), plain.samples.len());
+            assert!(len.abs_diff(wanted) <= frame, "{name}, stream {stream}: {len} samples instead of {wanted}");
             let likeness = likeness(&plain.samples, &sound.samples);
             assert!(likeness >= 0.99, "{name}, stream {stream}: envelopes agree to {likeness}");
+        }
+    }
+}
+
+/// The last page of an Ogg file says that it is the last, and no other does.
+#[test]
+fn an_ogg_file_is_ended_whole_and_streamed() {
+    for stream in [Value::Null, json!("audio")] {
+        let file = ask(Server::shared(), &request(json!({"response_format": "opus", "stream_format": stream}))).body;
+        let flags: Vec<u8> = file.windows(6).filter(|bytes| bytes.starts_with(b"OggS\0")).map(|page| page[5]).collect();
+        let (last, others) = flags.split_last().expect("there are pages");
+        assert!(last & 4 != 0 && others.iter().all(|flags| flags & 4 == 0), "stream {stream}: {flags:?}");
+    }
+}
+
+/// What an encoder holds back at the end is the end of the last word.
+#[test]
+fn the_last_word_is_heard_in_every_format_at_any_speed() {
+    let server = Server::shared();
+    for speed in [1.0, 1.2] {
+        let plain = speak_request(server, &request(json!({"speed": speed})));
+        for (name, _, _, container, frame) in FORMATS {
+            let stream = if name == "opus" || name == "aac" { json!("audio") } else { Value::Null };
+            let answer = ask(server, &request(json!({"response_format": name, "stream_format": stream, "speed": speed})));
+            let sound = decoded(container, &answer.body);
+            let (len, wanted) = (sound.samples.len(), plain.samples.len());
+            assert!(len.abs_diff(wanted) <= frame, "{name} at {speed}: {len} samples instead of {wanted}");
+            words::assert_heard_only(&asr::hear(&sound), TEXT);
         }
     }
 }
@@ -105,7 +137,7 @@ fn events_carry_any_format_and_their_audio_joined_is_the_file() {
         assert_eq!(last["type"], "speech.audio.done");
         assert!(last["usage"]["total_tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
         assert!(!deltas.is_empty() && deltas.iter().all(|delta| delta["type"] == "speech.audio.delta"));
-        let audio: Vec<u8> = deltas.iter().flat_map(|delta| from_base64(delta["audio"].as_str().expect("a delta has audio"))).collect();
+        let audio: Vec<u8> = deltas.iter().flat_map(|delta| base64::decode(delta["audio"].as_str().expect("a delta has audio"))).collect();
         let streamed = ask(server, &request(json!({"response_format": name, "stream_format": "audio"})));
         assert!(audio == streamed.body, "{name}: the events do not join to the stream");
         decoded(container, &audio);
@@ -114,19 +146,6 @@ fn events_carry_any_format_and_their_audio_joined_is_the_file() {
 
 fn event(line: &str) -> Value {
     serde_json::from_str(line).expect("an event is JSON")
-}
-
-/// Decodes base64 with padding.
-fn from_base64(text: &str) -> Vec<u8> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let value = |letter: u8| ALPHABET.iter().position(|known| *known == letter).expect("the alphabet of base64") as u32;
-    let decode = |quad: &[u8]| -> Vec<u8> {
-        let data: Vec<u8> = quad.iter().copied().filter(|letter| *letter != b'=').collect();
-        let bits = data.iter().fold(0, |bits, letter| bits << 6 | value(*letter)) << (6 * (4 - data.len()));
-        bits.to_be_bytes()[1..data.len()].to_vec()
-    };
-    assert!(text.len().is_multiple_of(4), "base64 comes in fours");
-    text.as_bytes().chunks(4).flat_map(decode).collect()
 }
 
 #[test]

@@ -75,7 +75,11 @@ fn deployment(plan: &Plan) -> Deployment {
             waits_for_all: in_front(index).is_some_and(|front| !front.async_chunk.value),
         }
     };
-    Deployment { placement: plan.placement(), stages: plan.stages.iter().enumerate().map(settings).collect() }
+    Deployment {
+        placement: plan.placement(),
+        stages: plan.stages.iter().enumerate().map(settings).collect(),
+        custom_voice_dir: plan.custom_voice_dir.as_ref().map(|setting| setting.value.clone()),
+    }
 }
 
 /// How a stream is cut, as far as somebody set it.

@@ -1,4 +1,4 @@
-//! The command line: `serve`, `say`, `batch`, `check`, `checkpoint`, `plugins`.
+//! The command line: `serve`, `say`, `batch`, `check`, `checkpoint`, `plugins`, `voices`.
 
 mod api;
 mod batch;
@@ -6,6 +6,7 @@ mod check;
 mod checkpoint;
 mod deploy;
 mod heap;
+mod media;
 mod models;
 mod operate;
 mod output;
@@ -15,6 +16,8 @@ mod remote;
 mod say;
 mod serve;
 mod signals;
+mod stored;
+mod voices;
 
 use std::process::ExitCode;
 
@@ -31,7 +34,8 @@ Examples:
   omni-host serve --plugin qwen3_tts=/models/Qwen3-TTS-12Hz-1.7B-Base
   omni-host check deploy.yaml                  what a deploy file comes to
   omni-host check --model /models/some         what of a checkpoint loads
-  omni-host plugins inspect hibari             what a family is and takes";
+  omni-host plugins inspect hibari             what a family is and takes
+  omni-host voices add anne anne.wav           store a voice to clone";
 
 /// A text-to-speech server with the OpenAI-compatible speech API.
 #[derive(Debug, Parser)]
@@ -56,6 +60,9 @@ enum Command {
     /// Show the model families there are.
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
+    /// Manage uploaded voices, here or on a server, and prepare voices for a model.
+    #[command(subcommand)]
+    Voices(Box<voices::VoicesCommand>),
 }
 
 /// Why a command did not do what it was asked: one message for standard error.
@@ -88,6 +95,7 @@ fn run() -> Outcome {
         Command::Say(args) => say::run(&args),
         Command::Batch(args) => batch::run(&args),
         Command::Plugins(command) => plugins::run(&command),
+        Command::Voices(command) => voices::run(&command),
     }
 }
 

@@ -10,6 +10,8 @@ use super::{Failure, output};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const MAX_AUDIO_BYTES: u64 = 4 << 30;
+/// The speech endpoint.
+const SPEECH: &str = "audio/speech";
 const MAX_ERROR_BYTES: u64 = 1 << 20;
 
 /// Why a server did not speak.
@@ -29,7 +31,7 @@ pub fn speak(server: &str, request: &Map<String, Value>) -> Result<Vec<u8>, Fail
 /// The same, for who may ask again.
 pub fn ask(server: &str, request: &Map<String, Value>) -> Result<Vec<u8>, Refusal> {
     let final_one = |message: String| Refusal { message, retry_after: None };
-    let url = endpoint(server);
+    let url = endpoint(server, SPEECH);
     let body = Value::Object(request.clone()).to_string();
     let sent = agent().post(&url).header("content-type", "application/json").send(body.as_bytes());
     let mut response = sent.map_err(|error| final_one(format!("no answer from {url}: {error}")))?;
@@ -51,20 +53,20 @@ fn retry_after(response: &Response<Body>) -> Option<Duration> {
     is_busy.then(|| Duration::from_secs(seconds.unwrap_or(1)))
 }
 
-fn agent() -> Agent {
+pub(super) fn agent() -> Agent {
     Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT_LIMIT)).build().new_agent()
 }
 
-/// The speech endpoint of a server that is named with or without scheme, `/v1` and slashes.
-fn endpoint(server: &str) -> String {
+/// An endpoint of a server that is named with or without scheme, `/v1` and slashes.
+pub(super) fn endpoint(server: &str, path: &str) -> String {
     let scheme = if server.contains("://") { "" } else { "http://" };
     let base = server.trim_end_matches('/');
     let base = base.strip_suffix("/v1").unwrap_or(base);
-    format!("{scheme}{base}/v1/audio/speech")
+    format!("{scheme}{base}/v1/{path}")
 }
 
 /// The message of an error envelope, or the start of whatever else came.
-fn reason(response: &mut Response<Body>) -> String {
+pub(super) fn reason(response: &mut Response<Body>) -> String {
     let text = match response.body_mut().with_config().limit(MAX_ERROR_BYTES).read_to_string() {
         Ok(text) => text,
         Err(error) => return error.to_string(),
@@ -76,13 +78,13 @@ fn reason(response: &mut Response<Body>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::endpoint;
+    use super::{SPEECH, endpoint};
 
     #[test]
     fn a_server_may_be_named_in_any_way() {
         for server in ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/", "h:1"] {
-            assert_eq!(endpoint(server), "http://h:1/v1/audio/speech");
+            assert_eq!(endpoint(server, SPEECH), "http://h:1/v1/audio/speech");
         }
-        assert_eq!(endpoint("https://h/tts/v1"), "https://h/tts/v1/audio/speech");
+        assert_eq!(endpoint("https://h/tts/v1", SPEECH), "https://h/tts/v1/audio/speech");
     }
 }

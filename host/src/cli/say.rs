@@ -11,10 +11,11 @@ use super::models::ModelArgs;
 use super::{Failure, Outcome, output, play, remote};
 use crate::audio::Format;
 use crate::engine::{Engine, EngineSettings, ModelState};
-use crate::http::ApiError;
 use crate::http::speech::{Clip, SpeechForm, accept, collect};
+use crate::http::{ApiError, ApiSettings};
 use crate::observe::{self, LogSettings};
 use crate::plugin::PluginSpec;
+use crate::reference::References;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,9 +126,9 @@ async fn speak(plugins: Vec<PluginSpec>, form: SpeechForm) -> Result<Clip, Failu
             return Err(Failure(format!("the model '{}' could not be loaded: {reason}", status.model)));
         }
     }
-    let accepted = accept(&engine, form).map_err(|error| refused(&error))?;
-    let stream =
-        accepted.served.speak(accepted.request, accepted.voice, accepted.pacing).await.map_err(|error| Failure(error.to_string()))?;
+    let app = super::stored::app(None, engine, References::default(), ApiSettings::default()).await?;
+    let accepted = accept(&app, form).await.map_err(|error| refused(&error))?;
+    let stream = accepted.speak(&app).await.map_err(|error| refused(&error))?;
     collect(stream, accepted.wanted, None).await.map_err(|error| refused(&error))
 }
 

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::api::ApiArgs;
 use super::deploy::Deploy;
+use super::media::MediaArgs;
 use super::models::ModelArgs;
 use super::operate::{AccessArgs, ObserveArgs, ReferenceArgs};
 use super::signals::Signals;
@@ -18,6 +19,8 @@ use crate::engine::{Engine, EngineSettings, ModelState};
 use crate::http::{self, App, Guard, Limits, ROUTES};
 use crate::observe;
 use crate::plugin::{PluginSpec, discover};
+use crate::reference::References;
+use crate::voices;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,18 +40,23 @@ RUST_LOG sets what is logged, for example RUST_LOG=debug.";
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
     /// Address to listen on
-    #[arg(long, default_value = "127.0.0.1")]
+    #[arg(long, default_value = "127.0.0.1", env = "TTS_HOST")]
     host: String,
     /// Port to listen on; 0 takes a free one
-    #[arg(long, default_value_t = 8091)]
+    #[arg(long, default_value_t = 8091, env = "TTS_PORT")]
     port: u16,
     #[command(flatten)]
     models: ModelArgs,
     #[command(flatten)]
     config: ConfigArgs,
+    #[command(flatten)]
+    media: MediaArgs,
     /// The checkpoint of the only --plugin: a directory, or a model id of the local hub cache
     #[arg(long, value_name = "DIR|ID")]
     model: Option<String>,
+    /// Where uploaded voices are kept: a folder, s3://BUCKET/PREFIX, or memory: for none; SPEAKER_SAMPLES_DIR without it
+    #[arg(long, value_name = "PLACE")]
+    voices: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
     /// Requests a model lets wait beyond those it works on; past them clients get 429
@@ -116,6 +124,7 @@ fn run_observed(args: &ServeArgs, stage_flags: Vec<StageFlag>) -> Outcome {
 }
 
 async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy, guard: Guard) -> Outcome {
+    let media = args.media.settings(|name| std::env::var(name).ok())?;
     let settings = settings(args)?;
     let mut signals = Signals::catch()?;
     let listener = bind(&args.host, args.port).await?;
@@ -123,7 +132,8 @@ async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy, guard
     let engine = Engine::new(settings);
     let started = Instant::now();
     engine.load_as(plugins, observe::progress(), Box::new(deploy));
-    let app = App::with(engine.clone(), args.api.settings());
+    let app = super::stored::app(args.voices.as_deref(), engine.clone(), References::new(media), args.api.settings()).await?;
+    voices::watch(app.voices()).map_err(|error| Failure(format!("no thread to watch the voices on: {error}")))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let stopping = async {
         // The sender is dropped only when this function returns, which is a stop as well.

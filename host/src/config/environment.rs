@@ -2,6 +2,7 @@
 //!
 //! `OMNI_HOST_<KEY>` sets a key of everything, as the flag of that name does, and `OMNI_HOST_STAGE_<N>_<KEY>` a key of one stage; flags win.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,13 +61,19 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// Reads the variables of this process.
+    pub fn here() -> Result<Self, ConfigError> {
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Self::read(&std::env::vars_os().filter_map(text).collect::<Vec<_>>())
+    }
+
     /// Reads the variables of a process.
     pub fn read(variables: &[(String, String)]) -> Result<Self, ConfigError> {
         let get = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
         let mut findings: Vec<Finding> = variables.iter().filter_map(|(name, _)| remark(name)).collect();
         Ok(Self {
             speaker_samples_dir: get("SPEAKER_SAMPLES_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from),
-            speaker_max_uploaded: get("SPEAKER_MAX_UPLOADED").and_then(|count| count.parse().ok()).unwrap_or(1000),
+            speaker_max_uploaded: max_uploaded(get("SPEAKER_MAX_UPLOADED"), &mut findings),
             registration_policy: policy(get("VLLM_OMNI_SPEAKER_REGISTRATION_POLICY"))?,
             input_wait: input_wait(get("VLLM_OMNI_INPUT_WAIT_TIMEOUT_S"), &mut findings)?,
             abort: abort(get("VLLM_OMNI_ABORT_TIMEOUT")),
@@ -77,6 +84,16 @@ impl Environment {
 
 fn variable(name: &str) -> Origin {
     Origin::Environment(name.to_owned())
+}
+
+fn max_uploaded(value: Option<&str>, findings: &mut Vec<Finding>) -> usize {
+    const DEFAULT: usize = 1000;
+    let Some(value) = value.filter(|value| !value.is_empty()) else { return DEFAULT };
+    value.parse().unwrap_or_else(|_| {
+        let message = format!("expected a number, found '{value}'; {DEFAULT} is taken");
+        findings.push(Finding::new(FindingKind::Adjusted, &variable("SPEAKER_MAX_UPLOADED"), "speaker_max_uploaded", message));
+        DEFAULT
+    })
 }
 
 fn policy(value: Option<&str>) -> Result<RegistrationPolicy, ConfigError> {

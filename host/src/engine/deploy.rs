@@ -1,5 +1,7 @@
 //! What a deploy file decides about a model's stages.
 
+use std::path::PathBuf;
+
 use omni_plugin_api::{Device, FamilyInfo, Placement, StageLimits};
 
 use super::chunks::{ChunkRules, Liking};
@@ -12,6 +14,8 @@ pub struct Deployment {
     pub placement: Placement,
     /// What each stage gets, in order; a stage past the end gets what it likes.
     pub stages: Vec<StageSettings>,
+    /// The folder of the voices that were prepared for it.
+    pub custom_voice_dir: Option<PathBuf>,
 }
 
 /// What is decided about one stage. What is absent is left to the stage.

@@ -19,6 +19,7 @@ use super::{Deployment, Deployments, Loading, ModelState, ModelStatus, Served, S
 use crate::observe::LoadProgress;
 use crate::plugin::{Discovered, ModelServices, Overrun, PluginSpec, check_audio, discover, limited};
 use crate::schema::RequestSchema;
+use crate::voices::precomputed::{self, Precomputed};
 
 /// Seconds a client is told to wait while models load or the host drains.
 const RETRY_S: u64 = 5;
@@ -173,14 +174,16 @@ impl Engine {
         let model = contain("open", || family.open(&source, &deployment.placement, services))?;
         let stated = contain("info", || Ok(model.info()))?;
         check_audio(stated.sample_rate_hz, info.channels).map_err(|reason| PluginError::internal(format!("it {reason}")))?;
-        let Deployment { placement, stages: settings } = deployment;
+        let prepared = prepared_voices(deployment.custom_voice_dir.as_deref(), &info, stated.speaker_embedding_dim);
+        let Deployment { placement, stages: settings, .. } = deployment;
         let (patience, clock) = (self.0.settings.patience(), Clock::machine());
         let pipeline = Pipeline::start(PipelineParts { model, info, id, jobs, loading, patience, placement, settings, clock })?;
         let EngineSettings { max_queue: waiting, max_promised, request_timeout, .. } = self.0.settings;
         let promised_s = max_promised.map(|most| most.as_secs_f64());
         let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting, promised_s });
         let (aliases, aligner) = (Arc::clone(&self.0.settings.aliases), self.0.settings.aligner.clone());
-        Ok(Served::new(ServedParts { pipeline, admission, schema, file, build, source, request_timeout, aliases, aligner }))
+        let parts = ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner };
+        Ok(Served::new(parts))
     }
 
     /// Ends a load and lets those who wait look again.
@@ -289,6 +292,21 @@ impl Engine {
         };
         tokio::time::timeout(deadline, all_idle).await.is_ok()
     }
+}
+
+/// The voices that were prepared for a model; what cannot be used of them is told and left out.
+fn prepared_voices(folder: Option<&Path>, info: &FamilyInfo, embedding_dim: Option<u32>) -> Vec<Precomputed> {
+    let Some(folder) = folder else { return Vec::new() };
+    if !info.abilities.clones {
+        tracing::warn!(family = info.name, folder = %folder.display(), "custom_voice_dir is not used: the family speaks with its own voices only");
+        return Vec::new();
+    }
+    let loaded = precomputed::load(folder, &info.name, embedding_dim);
+    for reason in &loaded.skipped {
+        tracing::warn!(family = info.name, reason, "a prepared voice is not used");
+    }
+    tracing::info!(family = info.name, voices = loaded.voices.len(), folder = %folder.display(), "prepared voices");
+    loaded.voices
 }
 
 fn draining() -> SpeechError {

@@ -20,6 +20,8 @@ use super::watchdog::Pulse;
 use super::{SpeechError, SpeechHead, SpeechStream, VoiceAliases};
 use crate::reference::Clip;
 use crate::schema::RequestSchema;
+use crate::voices::key_of;
+use crate::voices::precomputed::Precomputed;
 
 /// A loaded model behind its door.
 pub struct Served {
@@ -39,6 +41,8 @@ pub struct Served {
     pub source: ModelSource,
     /// When it was loaded, in seconds since 1970.
     pub created: u64,
+    /// Voices that were prepared for it.
+    prepared: Vec<Arc<Precomputed>>,
     /// Other names of its voices.
     pub aliases: Arc<VoiceAliases>,
     /// What finds the words of a clip, where there is such a thing.
@@ -68,6 +72,8 @@ pub struct ServedParts {
     pub source: ModelSource,
     /// How long a request may take, in the queue and after it.
     pub request_timeout: Option<Duration>,
+    /// Voices that were prepared for it.
+    pub prepared: Vec<Precomputed>,
     /// Other names of voices.
     pub aliases: Arc<VoiceAliases>,
     /// What finds the words of a clip.
@@ -77,7 +83,8 @@ pub struct ServedParts {
 impl Served {
     /// Puts the parts together.
     pub(super) fn new(parts: ServedParts) -> Self {
-        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout, aliases, aligner } = parts;
+        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner } = parts;
+        let prepared = prepared.into_iter().map(Arc::new).collect();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let (id, info, model) = (pipeline.id.clone(), pipeline.info.clone(), pipeline.model.info());
@@ -92,6 +99,7 @@ impl Served {
             build,
             source,
             created,
+            prepared,
             aliases,
             aligner,
             pipeline,
@@ -100,6 +108,28 @@ impl Served {
             preparing,
             request_timeout,
         }
+    }
+
+    /// A prepared voice by its name, in any case.
+    pub fn prepared(&self, name: &str) -> Option<&Arc<Precomputed>> {
+        let key = key_of(name);
+        self.prepared.iter().find(|voice| voice.key() == key)
+    }
+
+    /// The names of its voices, built in and prepared.
+    pub fn own_voices(&self) -> impl Iterator<Item = &str> {
+        let built_in = self.model.voices.iter().map(|voice| voice.name.as_str());
+        built_in.chain(self.prepared.iter().map(|voice| voice.name.as_str()))
+    }
+
+    /// Its voices, built in and prepared, as it lists them.
+    pub fn voices(&self) -> Vec<VoiceInfo> {
+        let prepared = self.prepared.iter().map(|voice| VoiceInfo {
+            name: voice.name.clone(),
+            languages: Vec::new(),
+            description: voice.description.clone().unwrap_or_default(),
+        });
+        self.model.voices.iter().cloned().chain(prepared).collect()
     }
 
     /// A built-in voice by its name, in any case.

@@ -24,7 +24,7 @@ use super::rate::Bucket;
 use crate::observe::metrics::catalogue::REFUSED;
 
 /// What needs a key: the reference's prefixes and our second mount of the first.
-const GUARDED: [&str; 5] = ["/v1", "/v2", "/inference", "/cohere", "/openwebui/v1"];
+const GUARDED: [&str; 7] = ["/v1", "/v2", "/inference", "/cohere", "/openwebui/v1", "/synthesize", "/speakers"];
 /// What of it may be opened: listings of models and voices, which some clients ask for without their key.
 const LISTINGS: [&str; 4] = ["/v1/models", "/v1/audio/models", "/v1/audio/voices", "/v1/models/{*id}"];
 /// Longest key, name or line of a file of keys.
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn everything_below_v1_is_guarded_and_probes_are_not() {
-        for path in ["/v1", "/v1/", "/v1/audio/speech", "/openwebui/v1/models", "/v2/x", "/v1/nothing"] {
+        for path in ["/v1", "/v1/", "/v1/audio/speech", "/openwebui/v1/models", "/v2/x", "/v1/nothing", "/synthesize/stream", "/speakers"] {
             assert!(is_guarded(path), "{path}");
         }
         for path in ["/health", "/ready", "/ping", "/metrics", "/version", "/v10/audio", "/", "/openwebui", ""] {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::engine::{FindError, SpeechError};
 use crate::observe::metrics::catalogue::REFUSED;
+use crate::voices::StoreError;
 
 /// Longest message in bytes: an error is under 4 kB with all that surrounds it.
 const MAX_MESSAGE_BYTES: usize = 2800;
@@ -132,6 +133,24 @@ impl ApiError {
     pub fn failed(message: impl AsRef<str>) -> Self {
         let message = format!("Speech generation failed: {}", without_paths(message.as_ref()));
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", message)
+    }
+
+    /// 404: no such voice.
+    pub fn unknown_voice(name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NotFoundError", format!("Voice '{}' not found", shortened(name.to_owned(), 200)))
+    }
+
+    /// 500: the server failed, by no fault of the request.
+    pub fn internal(message: impl AsRef<str>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", without_paths(message.as_ref()))
+    }
+
+    /// The voice store failed: 503 where it cannot be reached now, else 500.
+    pub fn store_failed(what: &str, error: &StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) => SpeechError::Unavailable { message: format!("{what}: {error}"), retry_after_s: 5 }.into(),
+            error => Self::internal(format!("{what}: {error}")),
+        }
     }
 
     /// 500: a handler panicked.

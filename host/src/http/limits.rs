@@ -129,7 +129,7 @@ impl Default for BodyLimits {
 
 impl BodyLimits {
     /// Those of a request.
-    fn of(parts: &Parts) -> Self {
+    pub fn of(parts: &Parts) -> Self {
         parts.extensions.get().copied().unwrap_or_default()
     }
 }

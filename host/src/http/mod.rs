@@ -16,6 +16,7 @@ mod server;
 pub mod speech;
 mod state;
 pub(crate) mod stream;
+mod synthesize;
 mod validation;
 mod voices;
 mod wire;

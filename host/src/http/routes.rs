@@ -1,9 +1,9 @@
 //! The table of routes: the router, the `allow` headers and the start-up log are made from it.
 
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 
 use super::state::App;
-use super::{health, metrics, models, speech, stream, voices};
+use super::{health, metrics, models, speech, stream, synthesize, voices};
 
 /// One route.
 pub struct Route {
@@ -25,8 +25,22 @@ pub const ROUTES: &[Route] = &[
     Route { methods: "POST", path: "/v1/audio/speech", about: "speaks a text", handlers: || post(speech::create) },
     Route { methods: "GET", path: "/v1/audio/speech/stream", about: "speaks while the text is written", handlers: || get(stream::open) },
     Route { methods: "POST", path: "/v1/audio/speech/batch", about: "speaks several texts", handlers: || post(speech::batch::create) },
+    Route { methods: "POST", path: "/synthesize", about: "speaks as custom-voice servers do", handlers: || post(synthesize::create) },
+    Route {
+        methods: "POST",
+        path: "/synthesize/stream",
+        about: "speaks in floats as they are made",
+        handlers: || post(synthesize::create_stream),
+    },
+    Route { methods: "GET", path: "/speakers", about: "lists speakers by name", handlers: || get(synthesize::speakers) },
     Route { methods: "GET", path: "/v1/audio/models", about: "lists models as Open WebUI reads them", handlers: || get(models::brief) },
-    Route { methods: "GET", path: "/v1/audio/voices", about: "lists voices", handlers: || get(voices::list) },
+    Route {
+        methods: "GET, POST",
+        path: "/v1/audio/voices",
+        about: "lists voices and stores one",
+        handlers: || get(voices::list).post(voices::create),
+    },
+    Route { methods: "DELETE", path: "/v1/audio/voices/{name}", about: "deletes a voice", handlers: || delete(voices::remove) },
     Route { methods: "GET", path: "/openwebui/v1/audio/voices", about: "lists voices as objects", handlers: || get(voices::objects) },
     Route { methods: "GET", path: "/v1/models", about: "lists models", handlers: || get(models::list) },
     Route { methods: "GET", path: "/v1/models/{*id}", about: "describes a model", handlers: || get(models::show) },

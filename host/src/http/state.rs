@@ -6,7 +6,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::error::ApiError;
+use super::voices::UploadRoom;
 use crate::engine::Engine;
+use crate::reference::{Features, References};
+use crate::voices::{MemoryStore, Rules, VoiceStore, Voices};
 
 /// Time for the close frames of sessions when the server ends.
 const GOODBYE_DEADLINE: Duration = Duration::from_secs(2);
@@ -34,25 +38,58 @@ pub struct App(Arc<Shared>);
 
 struct Shared {
     engine: Engine,
+    voices: Voices,
+    references: References,
+    upload_room: UploadRoom,
     settings: ApiSettings,
     draining: watch::Sender<bool>,
     closing: watch::Sender<bool>,
 }
 
 impl App {
-    /// A server on this engine with the usual settings.
+    /// A server on this engine with the usual settings, whose voices end with it.
     pub fn new(engine: Engine) -> Self {
-        Self::with(engine, ApiSettings::default())
+        let store = Box::new(MemoryStore::default());
+        Self::with_voices_of(engine, store, Rules::default(), References::default(), ApiSettings::default())
     }
 
-    /// A server on this engine.
-    pub fn with(engine: Engine, settings: ApiSettings) -> Self {
-        Self(Arc::new(Shared { engine, settings, draining: watch::Sender::new(false), closing: watch::Sender::new(false) }))
+    /// A server on this engine with the voices of a store, and with what may be fetched.
+    pub fn with_voices_of(engine: Engine, store: Box<dyn VoiceStore>, rules: Rules, references: References, settings: ApiSettings) -> Self {
+        let forgetful = references.clone();
+        let voices = Voices::new(store, rules, Box::new(move |content| forgetful.forget(content)));
+        let (draining, closing) = (watch::Sender::new(false), watch::Sender::new(false));
+        Self(Arc::new(Shared { engine, voices, references, upload_room: UploadRoom::default(), settings, draining, closing }))
     }
 
     /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    /// The stored voices.
+    pub fn voices(&self) -> &Voices {
+        &self.0.voices
+    }
+
+    /// What models made of references.
+    pub fn features(&self) -> &Features {
+        self.0.references.features()
+    }
+
+    /// Reference audio.
+    pub fn references(&self) -> &References {
+        &self.0.references
+    }
+
+    /// Memory for uploads.
+    pub(super) fn upload_room(&self) -> &UploadRoom {
+        &self.0.upload_room
+    }
+
+    /// Does something with the voices on a thread that may wait for their store.
+    pub(super) async fn with_voices<T: Send + 'static>(&self, work: impl FnOnce(&Voices) -> T + Send + 'static) -> Result<T, ApiError> {
+        let voices = self.0.voices.clone();
+        tokio::task::spawn_blocking(move || work(&voices)).await.map_err(|_| ApiError::panicked())
     }
 
     /// What the operator set.

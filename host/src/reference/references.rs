@@ -1,5 +1,6 @@
 //! All of it together: from a locator to a clip, from a clip to what a model makes of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::source::{Download, Locator, SourceSettings, open};
 use super::waveforms::{WaveKey, Waveforms};
-use super::{Clip, DEFAULT_BYTES, DecodeLimits, FeatureKey, Features, ReferenceError, Tensors, decode};
+use super::{Clip, DEFAULT_BYTES, DecodeLimits, FeatureKey, Features, Profiles, ReferenceError, Tensors, decode};
 use crate::engine::{Served, SpeechError};
 
 /// How long a clip waits for a thread before its request is told to come again.
@@ -29,6 +30,8 @@ pub struct ReferenceSettings {
     pub waveform_bytes: usize,
     /// Downloads at once, and decodes at once.
     pub threads: usize,
+    /// A folder of speakers' vectors.
+    pub profiles: Option<PathBuf>,
 }
 
 impl Default for ReferenceSettings {
@@ -39,6 +42,7 @@ impl Default for ReferenceSettings {
             feature_bytes: DEFAULT_BYTES,
             waveform_bytes: 512 << 20,
             threads: 8,
+            profiles: None,
         }
     }
 }
@@ -53,6 +57,7 @@ struct Inner {
     features: Features,
     downloads: Arc<Semaphore>,
     decodes: Arc<Semaphore>,
+    profiles: Option<Profiles>,
 }
 
 impl Default for References {
@@ -67,7 +72,8 @@ impl References {
         let (waveforms, features) = (Waveforms::new(settings.waveform_bytes), Features::new(settings.feature_bytes));
         let threads = || Arc::new(Semaphore::new(settings.threads.max(1)));
         let (downloads, decodes) = (threads(), threads());
-        Self(Arc::new(Inner { settings, waveforms, features, downloads, decodes }))
+        let profiles = settings.profiles.as_ref().map(Profiles::new);
+        Self(Arc::new(Inner { settings, waveforms, features, downloads, decodes, profiles }))
     }
 
     /// What models made of clips.
@@ -151,6 +157,19 @@ impl References {
         let (model, clip) = (Arc::clone(model), Arc::clone(clip));
         let encode = || async move { model.encode_reference(clip, transcript).await };
         self.0.features.get_or_encode(key, encode).await
+    }
+
+    /// The vector of a speaker of the folder of profiles, as it is there now.
+    pub async fn profile(&self, name: &str) -> Result<Option<Vec<f32>>, ReferenceError> {
+        let Some(profiles) = self.0.profiles.clone() else { return Ok(None) };
+        let name = name.to_owned();
+        self.work(&self.0.decodes, move || profiles.find(&name).map_err(ReferenceError::Unusable)).await
+    }
+
+    /// The names of the folder of profiles.
+    pub async fn profile_names(&self) -> Result<Vec<String>, ReferenceError> {
+        let Some(profiles) = self.0.profiles.clone() else { return Ok(Vec::new()) };
+        self.work(&self.0.decodes, move || Ok(profiles.names())).await
     }
 
     /// Forgets a clip and all that was made of it.

@@ -64,7 +64,7 @@ impl Model for HibariModel {
             languages: vec!["en-US".into()],
             description: "A US English woman's voice, distilled from Kokoro's af_heart.".into(),
         };
-        ModelInfo { voices: vec![heart], sample_rate_hz: SAMPLE_RATE as u32, max_model_len: None }
+        ModelInfo { voices: vec![heart], sample_rate_hz: SAMPLE_RATE as u32, max_model_len: None, ..ModelInfo::default() }
     }
 
     fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {

@@ -108,6 +108,7 @@ impl Model for Qwen3Model {
             voices: self.config.talker_config.spk_id.names().map(voice).collect(),
             sample_rate_hz: SAMPLE_RATE_HZ,
             max_model_len: Some(context(&self.config) as u64),
+            speaker_embedding_dim: self.weights.cloning.as_ref().map(|_| self.config.talker_config.decoder.hidden_size as u32),
         }
     }
 

@@ -7,7 +7,7 @@ use omni_plugin_api::{
 use serde::{Deserialize, Serialize};
 
 use crate::stages::{Codec, Talker};
-use crate::{SAMPLE_RATE_HZ, Score, SineRequest, Speaker, speaker};
+use crate::{SAMPLE_RATE_HZ, SPEAKER_DIM, Score, SineRequest, Speaker, speaker};
 
 /// Voices and the pitch each speaks around; the first is the default.
 const VOICES: [(&str, f32, &str); 3] =
@@ -56,7 +56,12 @@ impl Model for SineModel {
             languages: Vec::new(),
             description: (*description).into(),
         };
-        ModelInfo { voices: VOICES.iter().map(voice).collect(), sample_rate_hz: SAMPLE_RATE_HZ, max_model_len: Some(LONGEST_FRAMES) }
+        ModelInfo {
+            voices: VOICES.iter().map(voice).collect(),
+            sample_rate_hz: SAMPLE_RATE_HZ,
+            max_model_len: Some(LONGEST_FRAMES),
+            speaker_embedding_dim: Some(SPEAKER_DIM as u32),
+        }
     }
 
     fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {

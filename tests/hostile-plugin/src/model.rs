@@ -18,7 +18,7 @@ impl Model for HostileModel {
     fn info(&self) -> ModelInfo {
         let rate = if self.mischief == Some(LoadMischief::RateZero) { 0 } else { SAMPLE_RATE_HZ };
         let voice = VoiceInfo { name: "villain".into(), languages: Vec::new(), description: "A quiet tone.".into() };
-        ModelInfo { voices: vec![voice], sample_rate_hz: rate, max_model_len: None }
+        ModelInfo { voices: vec![voice], sample_rate_hz: rate, max_model_len: None, ..ModelInfo::default() }
     }
 
     fn prepare(&self, request: &SpeechRequest, _voice: &Voice) -> Result<Prepared, PluginError> {

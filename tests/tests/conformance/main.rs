@@ -14,4 +14,5 @@ mod paths;
 mod ranges;
 mod streams;
 mod support;
+mod uploads;
 mod voices;

@@ -3,7 +3,7 @@
 use std::thread;
 
 use omni_tests::checks::Baseline;
-use omni_tests::sentences::long_text;
+use omni_tests::sentences::{SENTENCES, long_text};
 use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{self, Stream, request_with};
 use omni_tests::websocket::{Frames, TEXT, close, done, head, text};
@@ -73,6 +73,28 @@ fn a_unit_that_found_no_place_ahead_of_its_turn_is_spoken_in_its_turn() {
     let report = session.read_out();
     assert_eq!(report.of("error"), Vec::<&Value>::new());
     assert_eq!(report.types(), ["audio.done", "session.done", "audio.start", "audio.done", "session.done"]);
+}
+
+#[test]
+fn units_keep_their_order_while_the_server_is_busy_with_others() {
+    let busy = request_with(&long_text(20), &json!({"response_format": "pcm"}));
+    let others: Vec<Stream> = (0..8).map(|_| Stream::open(server(), &busy)).collect();
+    let mut session = Frames::open_with(server(), &streaming(&json!({})));
+    let sentences = &SENTENCES[10..14];
+    sentences.iter().for_each(|sentence| session.send(&text(&format!("{sentence} "))));
+    session.send(&done());
+    session.send(&close());
+    let report = session.read_out();
+    check_ended(&report, 1000, "session.close");
+    assert_eq!(report.types().last(), Some(&"session.done"), "{:?}", report.types());
+    let units = report.units();
+    let spoken: Vec<(&Value, &Value)> = units.iter().map(|unit| (&unit.start["sentence_index"], &unit.start["sentence_text"])).collect();
+    let wanted: Vec<(Value, Value)> = (0..).zip(sentences).map(|(index, sentence)| (json!(index), json!(sentence))).collect();
+    assert_eq!(spoken, wanted.iter().map(|(index, sentence)| (index, sentence)).collect::<Vec<_>>());
+    for (unit, sentence) in units.iter().zip(sentences) {
+        assert!(unit.frames.concat() == pcm_of(server(), sentence), "{sentence} has other sound in company");
+    }
+    drop(others);
 }
 
 #[test]

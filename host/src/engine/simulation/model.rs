@@ -122,7 +122,7 @@ impl Modelled {
 
 impl Model for Modelled {
     fn info(&self) -> ModelInfo {
-        ModelInfo { voices: Vec::new(), sample_rate_hz: SAMPLE_RATE_HZ, max_model_len: None }
+        ModelInfo { voices: Vec::new(), sample_rate_hz: SAMPLE_RATE_HZ, max_model_len: None, speaker_embedding_dim: None }
     }
 
     fn prepare(&self, _: &SpeechRequest, _: &Voice) -> Result<Prepared, PluginError> {

@@ -53,7 +53,7 @@ struct DoubleModel(Arc<Counters>);
 
 impl Model for DoubleModel {
     fn info(&self) -> ModelInfo {
-        ModelInfo { voices: Vec::new(), sample_rate_hz: 24_000, max_model_len: None }
+        ModelInfo { voices: Vec::new(), sample_rate_hz: 24_000, max_model_len: None, ..ModelInfo::default() }
     }
 
     fn prepare(&self, request: &SpeechRequest, _: &Voice) -> Result<Prepared, PluginError> {

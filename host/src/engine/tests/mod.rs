@@ -75,8 +75,9 @@ impl House {
         let pipeline = Pipeline::start(parts).expect("the double's stages open");
         let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting: max_queue, promised_s: None });
         let schema = RequestSchema::compile(&family.describe().request_schema).expect("the double states a schema");
-        let (build, source, aliases) = (String::new(), ModelSource::BuiltIn, Arc::default());
-        let served = ServedParts { pipeline, admission, schema, file: None, build, source, request_timeout, aliases, aligner: None };
+        let (file, build, source) = (None, String::new(), ModelSource::BuiltIn);
+        let (prepared, aliases, aligner) = (Vec::new(), Arc::default(), None);
+        let served = ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner };
         Self { served: Arc::new(Served::new(served)), counters, loading }
     }
 

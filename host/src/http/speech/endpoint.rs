@@ -20,7 +20,7 @@ use crate::http::state::App;
 /// keeps its own.
 pub async fn create(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let bytes = receive(&app, request).await?;
-    let accepted = accept(app.engine(), read(bytes)?)?;
+    let accepted = accept(&app, read(bytes)?).await?;
     let record = Record::new(&accepted);
     speak(&app, accepted, record).await
 }
@@ -70,7 +70,7 @@ enum Begun {
 }
 
 async fn begin(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Begun, ApiError> {
-    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone(), accepted.pacing).await?;
+    let stream = accepted.speak(app).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
         Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.wanted, accepted.words.clone(), record).await?)),

@@ -3,6 +3,7 @@
 mod ascii;
 pub mod batch;
 pub(crate) mod body;
+mod cloning;
 pub(super) mod coerce;
 mod endpoint;
 mod fields;
@@ -14,15 +15,17 @@ mod record;
 mod references;
 mod rich_input;
 mod sse;
+mod stored;
 pub(crate) mod text;
 pub(crate) mod validate;
 pub mod voice;
 mod whole;
 pub mod words;
 
-pub use endpoint::create;
+pub use body::parse;
+pub use endpoint::{create, receive};
 pub use form::{Delivery, SpeechForm};
-pub use pieces::Pieces;
+pub use pieces::{Pieces, first_audio, next_audio};
 pub use record::Record;
 pub use validate::{Accepted, accept};
 pub use whole::{Clip, collect};

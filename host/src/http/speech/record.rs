@@ -44,7 +44,7 @@ impl Record {
         Self {
             span: Span::current(),
             model: accepted.served.id.clone(),
-            voice: accepted.voice.name.clone(),
+            voice: accepted.voice.name(),
             format: accepted.wanted.format.name(),
             delivery: accepted.delivery.name(),
             chars: accepted.request.input.chars().count(),

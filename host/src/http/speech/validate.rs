@@ -6,17 +6,17 @@ use omni_plugin_api::{SpeechRequest, Voice};
 use serde_json::{Map, Value};
 
 use super::form::{Delivery, SpeechForm};
+use super::voice::{self, Choice};
 use super::words::Alignment;
-use super::{text, voice};
+use super::{cloning, text};
 use crate::audio::chain::Wanted;
 use crate::audio::resample::RATES_HZ;
-use crate::engine::{Engine, Pacing, Served};
+use crate::engine::{Pacing, Place, Served, SpeechStream};
 use crate::http::error::ApiError;
+use crate::http::state::App;
 use crate::http::validation::{Fault, Faults};
+use crate::reference::Clip;
 use crate::schema::RequestSchema;
-
-/// Fields that carry a reference voice.
-const REFERENCES: [&str; 3] = ["ref_audio", "speaker_embedding", "ref_audio_2"];
 
 /// A request that its model takes.
 pub struct Accepted {
@@ -25,7 +25,9 @@ pub struct Accepted {
     /// What it is asked.
     pub request: SpeechRequest,
     /// The voice it speaks with.
-    pub voice: Voice,
+    pub voice: Choice,
+    /// The transcript that it gives of its voice's clip.
+    pub ref_text: Option<String>,
     /// The form of the audio: its format, its rate, and its speed where the model has only its own.
     pub wanted: Wanted,
     /// How the audio is delivered.
@@ -36,20 +38,47 @@ pub struct Accepted {
     pub words: Option<Alignment>,
 }
 
+impl Accepted {
+    /// Takes a place, makes the voice ready and starts. Dropping the future or the stream gives everything back.
+    pub async fn speak(&self, app: &App) -> Result<SpeechStream, ApiError> {
+        // A clip may be long in coming: nobody is kept out of the model meanwhile.
+        let clip = self.voice.fetched(app).await?;
+        let place = self.served.enter()?;
+        let voice = self.ready_voice(app, clip).await?;
+        Ok(self.served.speak_at(place, self.request.clone(), voice, self.pacing).await?)
+    }
+
+    /// The same at a place that was taken.
+    pub async fn speak_at(self, app: &App, place: Arc<Place>) -> Result<SpeechStream, ApiError> {
+        let clip = self.voice.fetched(app).await?;
+        let voice = self.ready_voice(app, clip).await?;
+        Ok(self.served.speak_at(place, self.request, voice, self.pacing).await?)
+    }
+
+    async fn ready_voice(&self, app: &App, clip: Option<Arc<Clip>>) -> Result<Voice, ApiError> {
+        self.voice.ready(app, &self.served, self.ref_text.as_deref(), clip).await
+    }
+}
+
 /// Finds the model of a request and checks the request against it.
-pub fn accept(engine: &Engine, form: SpeechForm) -> Result<Accepted, ApiError> {
+pub async fn accept(app: &App, form: SpeechForm) -> Result<Accepted, ApiError> {
     check_rate(form.sample_rate)?;
-    let served = engine.find(form.model.as_deref())?;
-    accept_by(served, form)
+    let served = app.engine().find(form.model.as_deref())?;
+    accept_by(app, served, form).await
 }
 
 /// Checks a request against the model that was found for it.
-pub fn accept_by(served: Arc<Served>, form: SpeechForm) -> Result<Accepted, ApiError> {
+pub async fn accept_by(app: &App, served: Arc<Served>, form: SpeechForm) -> Result<Accepted, ApiError> {
     let sample_rate_hz = check_rate(form.sample_rate)?.filter(|rate| *rate != served.model.sample_rate_hz);
     check_timestamps(&form, served.aligner.is_some())?;
-    check_reference(&served, &form.fields)?;
+    let brought = cloning::read(&served, &form.fields)?;
     let input = text::prepare(&form.input, served.info.text, form.text_cleanup)?;
-    let voice = voice::resolve(&served, form.voice.as_deref())?;
+    let voice = match brought {
+        // A voice that comes along wins over one that is named.
+        Some(brought) => Choice::Brought(brought),
+        None => voice::choose(app, &served, form.voice.as_deref()).await?,
+    };
+    let ref_text = cloning::transcript(&form.fields);
     let pacing = Pacing { is_whole: form.delivery == Delivery::Whole, first_units: first_units(&form.fields) };
     let aligner = served.aligner.clone().filter(|_| form.word_timestamps);
     let words = aligner.map(|aligner| Alignment::new(aligner, input.clone(), language(&form.fields)));
@@ -58,7 +87,7 @@ pub fn accept_by(served: Arc<Served>, form: SpeechForm) -> Result<Accepted, ApiE
     let (native, speed) = if served.info.abilities.native_speed { (form.speed, 1.0) } else { (1.0, form.speed) };
     let request = SpeechRequest { input, seed: seed(form.seed), speed: native as f32, fields };
     let wanted = Wanted { format: form.format, speed, sample_rate_hz };
-    Ok(Accepted { served, request, voice, wanted, delivery: form.delivery, pacing, words })
+    Ok(Accepted { served, request, voice, ref_text, wanted, delivery: form.delivery, pacing, words })
 }
 
 fn check_timestamps(form: &SpeechForm, has_aligner: bool) -> Result<(), ApiError> {
@@ -88,18 +117,6 @@ fn check_rate(rate: Option<i64>) -> Result<Option<u32>, ApiError> {
             Err(ApiError::invalid("sample_rate", message))
         }
     }
-}
-
-fn check_reference(model: &Served, fields: &Map<String, Value>) -> Result<(), ApiError> {
-    let Some(field) = REFERENCES.into_iter().find(|field| fields.contains_key(*field)) else { return Ok(()) };
-    // `references` has become `ref_audio` by now.
-    let sent = if field == "ref_audio" { "'ref_audio' (or 'references')".to_owned() } else { format!("'{field}'") };
-    let message = if model.info.abilities.clones {
-        format!("{sent} is not available in this version of the server: it speaks with built-in voices only")
-    } else {
-        format!("Model '{}' cannot clone a voice: {sent} is not supported; choose a built-in voice with 'voice'", model.id)
-    };
-    Err(ApiError::invalid(field, message))
 }
 
 /// The first chunk that a request wants, in units of its family; a number past all sense asks for as many as there can be.

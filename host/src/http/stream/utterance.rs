@@ -95,7 +95,7 @@ impl Drop for Work {
 }
 
 async fn make_ready(app: &App, config: &Config, form: SpeechForm) -> Result<Ready, ApiError> {
-    let accepted = accept(app.engine(), form)?;
+    let accepted = accept(app, form).await?;
     let mut record = Record::new(&accepted);
     match first_audio(app, &accepted, &mut record).await {
         Ok(First::Whole(clip)) => {
@@ -121,7 +121,7 @@ enum First {
 }
 
 async fn first_audio(app: &App, accepted: &Accepted, record: &mut Record) -> Result<First, ApiError> {
-    let stream = accepted.served.speak(accepted.request.clone(), accepted.voice.clone(), accepted.pacing).await?;
+    let stream = accepted.speak(app).await?;
     record.warned(&stream.head.warnings);
     match accepted.delivery {
         Delivery::Whole => Ok(First::Whole(collect(stream, accepted.wanted, None).await?)),

@@ -108,12 +108,12 @@ fn lane<'a>(work: &'a Work<'a>, queue: &'a Queue, place: Option<Arc<Place>>) -> 
 
 async fn speak_item(work: &Work<'_>, queue: &Queue, item: Map<String, Value>, place: Arc<Place>) -> Result<(Clip, Format), ApiError> {
     let form = SpeechForm::read(merge(&work.defaults, item))?;
-    let accepted = accept_by(Arc::clone(&queue.served), form)?;
+    let accepted = accept_by(work.app, Arc::clone(&queue.served), form).await?;
     let (format, mut record, mut share) = (accepted.wanted.format, Record::new(&accepted), work.budget.share());
     let mut closing = work.app.closing();
     let outcome = tokio::select! {
         biased;
-        outcome = make(accepted, place, &record, &mut share) => outcome,
+        outcome = make(work.app, accepted, place, &record, &mut share) => outcome,
         _ = closing.wait_for(|closing| *closing) => Err(ApiError::stopping()),
     };
     match outcome {
@@ -130,8 +130,9 @@ async fn speak_item(work: &Work<'_>, queue: &Queue, item: Map<String, Value>, pl
     }
 }
 
-async fn make(accepted: Accepted, place: Arc<Place>, record: &Record, share: &mut Share<'_>) -> Result<Clip, ApiError> {
-    let stream = accepted.served.speak_at(place, accepted.request, accepted.voice, accepted.pacing).await?;
+async fn make(app: &App, accepted: Accepted, place: Arc<Place>, record: &Record, share: &mut Share<'_>) -> Result<Clip, ApiError> {
+    let (wanted, words) = (accepted.wanted, accepted.words.clone());
+    let stream = accepted.speak_at(app, place).await?;
     record.warned(&stream.head.warnings);
-    collect_while(stream, accepted.wanted, accepted.words, |samples| share.take(samples)).await
+    collect_while(stream, wanted, words, |samples| share.take(samples)).await
 }

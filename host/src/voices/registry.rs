@@ -1,0 +1,288 @@
+//! The voices of a store as one host serves them.
+//!
+//! The host knows every voice by an index in memory and looks for changes by others from time to time. A name that it does not know is looked
+//! for in the store before it says so, so a voice can be used at any host the moment its upload was answered by another. The file of a voice is
+//! named after its key alone: that makes "only where there is none" one step of the store.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+
+use super::error::VoiceError;
+use super::file::{self, MAX_FILE_BYTES};
+use super::index::{Entry, Index};
+use super::name::key_of;
+use super::record::{NewVoice, Record, Sample};
+use super::scan::Scanner;
+use super::store::{EXTENSION, Put, StoreError, VoiceStore};
+use crate::config::RegistrationPolicy;
+
+/// Changes of different voices at once.
+const TURNS: usize = 64;
+/// How often a voice is looked for again that others change all the time.
+const TRIES: usize = 5;
+/// Most characters of a key in the name of its file.
+const FILE_CHARS: usize = 64;
+
+/// What may be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// What an upload under a name that is taken does.
+    pub policy: RegistrationPolicy,
+    /// Most voices.
+    pub max_voices: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { policy: RegistrationPolicy::Overwrite, max_voices: 1000 }
+    }
+}
+
+/// Is told the identity of every content that is no voice's any more.
+pub type Forget = Box<dyn Fn(&[u8; 32]) + Send + Sync>;
+
+/// The voices of a store. Cheap to clone. Calls that may reach the store block.
+#[derive(Clone)]
+pub struct Voices(Arc<Inner>);
+
+pub(super) struct Inner {
+    store: Box<dyn VoiceStore>,
+    rules: Rules,
+    index: Mutex<Index>,
+    scanner: Scanner,
+    turns: [Mutex<()>; TURNS],
+    coming: Mutex<BTreeSet<String>>,
+    issued: AtomicU64,
+    forget: Forget,
+}
+
+impl Voices {
+    /// The voices of a store, none known yet: call [`Voices::refresh`].
+    pub fn new(store: Box<dyn VoiceStore>, rules: Rules, forget: Forget) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            rules,
+            index: Mutex::default(),
+            scanner: Scanner::default(),
+            turns: std::array::from_fn(|_| Mutex::default()),
+            coming: Mutex::default(),
+            issued: AtomicU64::new(0),
+            forget,
+        }))
+    }
+
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+
+    pub(super) fn of(inner: Arc<Inner>) -> Self {
+        Self(inner)
+    }
+
+    /// Where they are kept.
+    pub fn store(&self) -> &dyn VoiceStore {
+        &*self.0.store
+    }
+
+    /// What may be stored.
+    pub fn rules(&self) -> Rules {
+        self.0.rules
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.0.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All voices that are known, the oldest first. Does not block.
+    pub fn list(&self) -> Vec<Arc<Record>> {
+        self.index().records()
+    }
+
+    /// Learns what others changed.
+    pub fn refresh(&self) -> Result<(), VoiceError> {
+        let moment = self.index().moment();
+        let listing = self.0.store.list()?;
+        let differences = self.index().compare(listing, moment);
+        let read = self.0.scanner.read_all(&*self.0.store, &differences.changed);
+        let gone = self.index().apply(&differences, read);
+        gone.iter().for_each(|entry| self.forget(entry));
+        Ok(())
+    }
+
+    fn forget(&self, entry: &Entry) {
+        (self.0.forget)(&entry.identity());
+    }
+
+    /// The voice of a name, if this host or the store knows it.
+    pub fn find(&self, name: &str) -> Result<Option<Entry>, VoiceError> {
+        let key = key_of(name);
+        if let Some(entry) = self.index().get(&key) {
+            return Ok(Some(entry.clone()));
+        }
+        if key.is_empty() { Ok(None) } else { self.look_up(&key) }
+    }
+
+    /// The voice of a name as this host knows it. Does not block.
+    pub fn known(&self, name: &str) -> Option<Entry> {
+        self.index().get(&key_of(name)).cloned()
+    }
+
+    /// The voice of a key, after a look into the store.
+    fn look_up(&self, key: &str) -> Result<Option<Entry>, VoiceError> {
+        // One after the other: in one statement the first lock would be held while the second is taken.
+        let moment = self.index().moment();
+        let before = self.known(key);
+        let file = file_of(key);
+        match self.0.scanner.read(&*self.0.store, &file) {
+            Ok((listed, record)) => self.index().found(&listed, record, moment),
+            Err(StoreError::NotFound) => self.index().gone(&file, moment),
+            Err(error) => return Err(error.into()),
+        }
+        let now = self.known(key);
+        if let Some(before) = before.filter(|before| now.as_ref() != Some(before)) {
+            self.forget(&before);
+        }
+        Ok(now)
+    }
+
+    /// What a voice sounds like. None if it is not the voice any more that `entry` is about.
+    pub fn sample(&self, entry: &Entry) -> Result<Option<Sample>, VoiceError> {
+        let content = match self.0.store.read(&entry.file, MAX_FILE_BYTES) {
+            Err(StoreError::NotFound) => None,
+            content => Some(content?),
+        };
+        let Some(content) = content.filter(|content| content.listed.version == entry.version) else {
+            self.look_up(&entry.record.key)?;
+            return Ok(None);
+        };
+        let damaged = |reason: String| VoiceError::Damaged { name: entry.record.name.clone(), reason };
+        let (_, sample) = file::read(&content.bytes, entry.identity()).map_err(|error| damaged(error.to_string()))?;
+        Ok(Some(sample))
+    }
+
+    /// A voice with its sound.
+    pub fn load(&self, name: &str) -> Result<Option<(Arc<Record>, Sample)>, VoiceError> {
+        for _ in 0..TRIES {
+            let Some(entry) = self.find(name)? else { return Ok(None) };
+            if let Some(sample) = self.sample(&entry)? {
+                return Ok(Some((entry.record, sample)));
+            }
+        }
+        Err(StoreError::Unavailable(format!("voice '{name}' is changed faster than it can be read")).into())
+    }
+
+    /// Why a voice of this name could not be stored now, without a look into the store.
+    pub fn check(&self, name: &str) -> Result<(), VoiceError> {
+        let index = self.index();
+        match index.get(&key_of(name)) {
+            Some(_) if self.0.rules.policy == RegistrationPolicy::Immutable => Err(VoiceError::Exists(name.to_owned())),
+            None if index.len() >= self.0.rules.max_voices => Err(VoiceError::Full(self.0.rules.max_voices)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores a voice. When this returns, it survives the end of the process; until then the one that it replaces is there.
+    pub fn register(&self, new: &NewVoice) -> Result<Arc<Record>, VoiceError> {
+        let key = new.name.key();
+        let _turn = self.turn(key);
+        let before = self.look_up(key)?;
+        self.check(new.name.shown())?;
+        let _coming = before.is_none().then(|| self.announce(key)).transpose()?;
+        let file = file_of(key);
+        let created_at = self.issue(before.as_ref().map(|entry| entry.record.created_at));
+        let unwritable = |error: file::FileError| StoreError::Failed(error.to_string());
+        let (record, bytes) = file::write(new, created_at, &file).map_err(unwritable)?;
+        let put = match self.0.rules.policy {
+            RegistrationPolicy::Immutable => Put::IfAbsent,
+            RegistrationPolicy::Overwrite => Put::Replace,
+        };
+        let listed = match self.0.store.put(&file, bytes, put) {
+            Err(StoreError::Exists) => return Err(VoiceError::Exists(new.name.shown().to_owned())),
+            listed => listed?,
+        };
+        let record = Arc::new(record);
+        self.index().put(&listed, Arc::clone(&record));
+        self.delete_older(key, &file);
+        before.iter().for_each(|entry| self.forget(entry));
+        Ok(record)
+    }
+
+    /// Deletes the files that a voice has under other names, as vLLM-Omni gives them. One that stays behind is older and does not count.
+    fn delete_older(&self, key: &str, kept: &str) {
+        let files = self.index().files_of(key);
+        for file in files.iter().filter(|file| *file != kept) {
+            match self.0.store.delete(file) {
+                Ok(()) | Err(StoreError::NotFound) => self.index().delete(file),
+                Err(error) => tracing::warn!(%error, file, "an older file of a voice stays behind"),
+            }
+        }
+    }
+
+    /// Deletes a voice; says whether there was one.
+    pub fn remove(&self, name: &str) -> Result<bool, VoiceError> {
+        let key = key_of(name);
+        let _turn = self.turn(&key);
+        let Some(entry) = self.look_up(&key)? else { return Ok(false) };
+        let files = self.index().files_of(&key);
+        let mut was_there = false;
+        // The file that counts goes last: a process that ends half-way leaves the voice, not an older one.
+        for file in &files {
+            match self.0.store.delete(file) {
+                Ok(()) => was_there = true,
+                Err(StoreError::NotFound) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.index().delete(file);
+        }
+        self.forget(&entry);
+        Ok(was_there)
+    }
+
+    /// The turn of a voice to be changed: changes of one voice are made one after the other.
+    fn turn(&self, key: &str) -> MutexGuard<'_, ()> {
+        let turn = Sha256::digest(key).first().map_or(0, |byte| usize::from(*byte) % TURNS);
+        self.0.turns[turn].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for a voice that is about to be stored, if there is one.
+    fn announce(&self, key: &str) -> Result<Coming<'_>, VoiceError> {
+        let mut coming = self.0.coming.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.index().len() + coming.len() >= self.0.rules.max_voices {
+            return Err(VoiceError::Full(self.0.rules.max_voices));
+        }
+        coming.insert(key.to_owned());
+        Ok(Coming { voices: self, key: key.to_owned() })
+    }
+
+    /// A time that is later than every one given before, and than that of the voice that is replaced.
+    fn issue(&self, replaced: Option<u64>) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let next = |last: u64| Some(now.max(last.saturating_add(1)));
+        let last = self.0.issued.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_default();
+        now.max(last.saturating_add(1)).max(replaced.unwrap_or_default().saturating_add(1))
+    }
+}
+
+/// A voice that is being stored and counts already.
+struct Coming<'a> {
+    voices: &'a Voices,
+    key: String,
+}
+
+impl Drop for Coming<'_> {
+    fn drop(&mut self) {
+        self.voices.0.coming.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+/// The file of a key: what can be read of it, and a hash, which keeps different keys apart.
+pub fn file_of(key: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let readable: String = key.chars().take(FILE_CHARS).map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let hash: String = Sha256::digest(key).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{readable}-{hash}{EXTENSION}")
+}

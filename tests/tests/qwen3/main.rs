@@ -4,6 +4,7 @@
 //! published package; what is tested here is everything around it.
 
 mod calls;
+mod cloning;
 mod errors;
 mod support;
 mod tools;

@@ -1,0 +1,86 @@
+//! Cloning: voices from clips, from vectors, from uploads, and what is refused.
+
+use omni_tests::base64;
+use omni_tests::speech::ask;
+use omni_tests::upload::{Form, delete, listing, tone};
+use serde_json::{Value, json};
+
+use crate::support::{refused, request, server, speak};
+
+const ENGLISH: &str = "Hello there, how are you today?";
+const REFERENCE: &str = "The birch canoe slid on the smooth planks.";
+
+/// A clip, `seconds` long.
+fn clip(seconds: f64) -> Vec<u8> {
+    tone(220.0, seconds, 24_000)
+}
+
+/// A clip as a data URL.
+fn clip_url(seconds: f64) -> String {
+    format!("data:audio/wav;base64,{}", base64::encode(&clip(seconds)))
+}
+
+#[test]
+fn a_clip_is_cloned_by_its_vector_and_by_its_speech() {
+    let server = server("base");
+    let cloned = |more: Value| {
+        let mut request = json!({"input": ENGLISH, "task_type": "Base", "ref_audio": clip_url(1.5)});
+        more.as_object().expect("fields").iter().for_each(|(name, value)| request[name] = value.clone());
+        speak(server, &request)
+    };
+    let vector = cloned(json!({"x_vector_only_mode": true}));
+    let speech = cloned(json!({"ref_text": REFERENCE}));
+    assert!(vector != speech, "the transcript changes nothing");
+    assert!(vector == cloned(json!({"x_vector_only_mode": true, "ref_text": REFERENCE})), "by the vector alone the transcript is not read");
+    assert!(vector != cloned(json!({"x_vector_only_mode": true, "ref_audio": clip_url(2.5)})), "another clip is another voice");
+}
+
+#[test]
+fn a_speaker_vector_can_be_given_itself() {
+    let server = server("base");
+    let vector: Vec<f32> = (0..32).map(|number| number as f32 / 32.0 - 0.5).collect();
+    speak(server, &json!({"input": ENGLISH, "task_type": "Base", "speaker_embedding": vector}));
+}
+
+#[test]
+fn an_uploaded_voice_is_listed_spoken_with_and_deleted() {
+    let server = server("base");
+    let answer = Form::of("My_Voice").text("ref_text", REFERENCE).clip(&clip(1.5)).send(server);
+    assert_eq!(answer.status, 200, "{}", answer.start());
+    assert_eq!(answer.json()["voice"]["name"], json!("My_Voice"));
+    let listed = listing(server);
+    assert!(listed["voices"].as_array().expect("a list").contains(&json!("my_voice")), "{listed}");
+    let by_name = speak(server, &json!({"input": ENGLISH, "voice": "my_voice"}));
+    let by_clip = speak(server, &json!({"input": ENGLISH, "ref_audio": clip_url(1.5), "ref_text": REFERENCE}));
+    assert!(by_name == by_clip, "the voice sounds unlike the clip it was made of");
+    let gone = delete(server, "my_voice");
+    assert_eq!(gone.status, 200, "{}", gone.start());
+    let refused = ask(server, &request(&json!({"input": ENGLISH, "voice": "my_voice"})));
+    assert_eq!(refused.status, 400, "{}", refused.start());
+}
+
+#[test]
+fn a_clone_without_its_parts() {
+    let server = server("base");
+    let base = |fields: Value| {
+        let mut request = json!({"input": "Hi.", "task_type": "Base"});
+        fields.as_object().expect("fields").iter().for_each(|(name, value)| request[name] = value.clone());
+        request
+    };
+    refused(server, &base(json!({})), "Base task requires 'ref_audio' or 'speaker_embedding' for voice cloning");
+    let no_text = "Base task requires non-empty 'ref_text' (transcript of the reference audio) unless 'x_vector_only_mode' is enabled";
+    refused(server, &base(json!({"ref_audio": clip_url(1.5)})), no_text);
+    refused(server, &base(json!({"ref_audio": clip_url(1.5), "ref_text": "  "})), no_text);
+    let form = "ref_audio must be a URL (http/https), base64 data URL (data:...), or file URI (file://...)";
+    refused(server, &base(json!({"ref_audio": "ftp://127.0.0.1/a.wav", "x_vector_only_mode": true})), form);
+    refused(server, &base(json!({"voice": "someone"})), "Base task with built-in speaker 'someone' requires 'ref_audio' for voice cloning");
+}
+
+#[test]
+fn a_speaker_vector_of_the_wrong_kind() {
+    let server = server("base");
+    let with = |vector: Value| json!({"input": "Hi.", "task_type": "Base", "speaker_embedding": vector});
+    refused(server, &with(json!([])), "'speaker_embedding' must be a non-empty list of floats");
+    let width = "speaker_embedding has 3 dimensions; expected 32 for the loaded Qwen3-TTS model";
+    refused(server, &with(json!([0.1, 0.2, 0.3])), width);
+}

@@ -122,7 +122,7 @@ impl Deployments for Wide {
 async fn thousand() {
     let Some(library) = sine() else { return println!("\nlibsine.so was not built; a thousand streams were not served") };
     let engine = Engine::new(EngineSettings { max_queue: STREAMS, ..EngineSettings::default() });
-    let spec = PluginSpec { plugin: Some(library.to_string_lossy().into_owned()), model: None };
+    let spec = PluginSpec::bare(Some(library.to_string_lossy().into_owned()));
     engine.load_as(vec![spec], Arc::new(Silent), Box::new(Wide));
     engine.loaded().await;
     let served = engine.find(None).expect("sine is loaded");

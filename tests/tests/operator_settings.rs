@@ -57,6 +57,18 @@ fn a_batch_is_as_large_as_the_operator_allows() {
 }
 
 #[test]
+fn a_model_answers_to_the_names_that_the_operator_chose() {
+    let server = sine(&["--served-model-name", "tts-1", "org/tones"]);
+    let listed = http::get(&server.url("/v1/models")).json();
+    assert_eq!((listed["data"].as_array().map(Vec::len), &listed["data"][0]["id"]), (Some(1), &json!("tts-1")), "{listed}");
+    for (name, status) in [("tts-1", 200), ("org/tones", 200), ("sine", 404)] {
+        let answer = ask(&server, &json!({"input": "Hi.", "model": name}));
+        assert_eq!(answer.status, status, "{name}: {}", answer.start());
+    }
+    assert_eq!(http::get(&server.url("/v1/models/org/tones")).json()["id"], "tts-1");
+}
+
+#[test]
 fn settings_that_make_no_sense_are_refused_by_name() {
     for (arguments, named) in [
         (["--voice-alias", "alloy"], "--voice-alias"),

@@ -123,8 +123,7 @@ impl CheckArgs {
     /// The families that are meant: of several the one of the checkpoint, if there is one; with a checkpoint alone, the installed one
     /// that opens it.
     fn families(&self, checkpoint: Option<&Checkpoint>, given: &Given<'_>) -> Result<Vec<Discovered>, Failure> {
-        let mut specs: Vec<PluginSpec> =
-            self.plugin.iter().map(|plugin| PluginSpec { plugin: Some(plugin.clone()), model: None }).collect();
+        let mut specs: Vec<PluginSpec> = self.plugin.iter().map(|plugin| PluginSpec::bare(Some(plugin.clone()))).collect();
         if let (Some(checkpoint), None, []) = (checkpoint, &self.file, specs.as_slice()) {
             let installed = installed();
             let number = detect(&installed, &checkpoint.folder).map_err(|error| Failure(error.to_string()))?;

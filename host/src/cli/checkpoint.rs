@@ -64,7 +64,7 @@ pub fn run(args: &CheckpointArgs) -> Outcome {
 }
 
 fn blueprint(args: &CheckpointArgs) -> Result<Blueprint, Failure> {
-    let spec = PluginSpec { plugin: Some(args.plugin.clone()), model: None };
+    let spec = PluginSpec::bare(Some(args.plugin.clone()));
     let found = discover(&spec).map_err(|error| Failure(error.to_string()))?;
     let request = BlueprintRequest { variant: args.variant.clone(), is_tiny: args.tiny };
     contain("blueprint", || found.family.blueprint(&request)).map_err(|error| Failure(error.to_string()))

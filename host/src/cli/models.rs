@@ -18,6 +18,9 @@ pub struct ModelArgs {
     /// Fetch models by id from the hub into its local cache where files are missing; otherwise only the cache is looked at
     #[arg(long, env = "OMNI_DOWNLOAD", value_parser = clap::builder::FalseyValueParser::new())]
     pub download: bool,
+    /// What requests call the model, instead of its folder's name or its id of the hub; the first is listed
+    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub served_model_name: Vec<String>,
 }
 
 impl ModelArgs {
@@ -29,12 +32,34 @@ impl ModelArgs {
         if let Some(model) = model {
             let folder = found(&hub, Path::new(model))?;
             let taker = taker(&mut plugins, &folder)?;
+            taker.names.extend(id_of(Path::new(model), &folder));
             taker.model = Some(folder);
         }
         for plugin in &mut plugins {
-            plugin.model = plugin.model.as_deref().map(|model| found(&hub, model)).transpose()?;
+            let Some(model) = plugin.model.take() else { continue };
+            let folder = found(&hub, &model)?;
+            plugin.names.extend(id_of(&model, &folder));
+            plugin.model = Some(folder);
         }
+        self.name(&mut plugins)?;
         Ok(plugins)
+    }
+
+    /// Gives the only model the names that were chosen for it.
+    fn name(&self, plugins: &mut Vec<PluginSpec>) -> Result<(), Failure> {
+        if self.served_model_name.is_empty() {
+            return Ok(());
+        }
+        if plugins.is_empty() {
+            plugins.push(PluginSpec::default());
+        }
+        match plugins.as_mut_slice() {
+            [plugin] => {
+                plugin.names.clone_from(&self.served_model_name);
+                Ok(())
+            }
+            _ => Err(Failure("--served-model-name names one model, and there are several".to_owned())),
+        }
     }
 
     fn hub(&self) -> Hub {
@@ -45,6 +70,12 @@ impl ModelArgs {
 
 fn found(hub: &Hub, model: &Path) -> Result<std::path::PathBuf, Failure> {
     hub.resolve(model).map_err(|error| Failure(error.to_string()))
+}
+
+/// The id of the hub that was asked for, if it was one: a folder of the cache is named after a revision, which tells nobody anything.
+fn id_of(asked: &Path, folder: &Path) -> Option<String> {
+    let id = asked.to_str().filter(|_| asked != folder)?;
+    Some(id.split_once('@').map_or(id, |(id, _)| id).to_owned())
 }
 
 /// The plugin that a checkpoint is for.
@@ -74,7 +105,22 @@ mod tests {
     use super::*;
 
     fn args(plugins: &[&str]) -> ModelArgs {
-        ModelArgs { plugin: plugins.iter().map(|plugin| plugin.parse().expect("a plugin")).collect(), download: false }
+        ModelArgs { plugin: plugins.iter().map(|plugin| plugin.parse().expect("a plugin")).collect(), ..ModelArgs::default() }
+    }
+
+    #[test]
+    fn a_name_is_for_the_only_model() {
+        let named = |plugins: &[&str]| ModelArgs { served_model_name: vec!["tts-1".into(), "tts".into()], ..args(plugins) }.resolve(None);
+        assert_eq!(named(&["a"]).expect("one plugin")[0].names, ["tts-1", "tts"]);
+        assert_eq!(named(&[]).expect("the built-in voice")[0].names, ["tts-1", "tts"]);
+        assert!(named(&["a", "b"]).is_err());
+    }
+
+    #[test]
+    fn a_model_of_the_hub_is_called_by_its_id() {
+        let (id, folder) = (Path::new("org/name@main"), Path::new("/cache/models--org--name/snapshots/0f"));
+        assert_eq!(id_of(id, folder).as_deref(), Some("org/name"));
+        assert_eq!(id_of(folder, folder), None);
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub fn run(command: &PluginsCommand) -> Outcome {
 }
 
 fn list(args: &ListArgs) -> Outcome {
-    let files = plugin::list().into_iter().map(|file| PluginSpec { plugin: Some(file.display().to_string()), model: None });
-    let built_in = PluginSpec { plugin: None, model: None };
+    let files = plugin::list().into_iter().map(|file| PluginSpec::bare(Some(file.display().to_string())));
+    let built_in = PluginSpec::bare(None);
     let entries: Vec<Value> = std::iter::once(built_in).chain(files).map(|spec| entry(&spec)).collect();
     if args.json {
         return output::print(&pretty(&Value::Array(entries)));
@@ -101,7 +101,7 @@ fn line(entry: &Value) -> String {
 }
 
 fn inspect(args: &InspectArgs) -> Outcome {
-    let spec = PluginSpec { plugin: Some(args.plugin.clone()), model: None };
+    let spec = PluginSpec::bare(Some(args.plugin.clone()));
     let found = discover(&spec).map_err(|error| Failure(error.to_string()))?;
     let info = &found.info;
     let voices = voices(&found)?;

@@ -182,7 +182,19 @@ impl Engine {
         let promised_s = max_promised.map(|most| most.as_secs_f64());
         let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting, promised_s });
         let (aliases, aligner) = (Arc::clone(&self.0.settings.aliases), self.0.settings.aligner.clone());
-        let parts = ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner };
+        let parts = ServedParts {
+            pipeline,
+            admission,
+            schema,
+            file,
+            build,
+            source,
+            request_timeout,
+            prepared,
+            aliases,
+            aligner,
+            names: spec.names,
+        };
         Ok(Served::new(parts))
     }
 
@@ -228,7 +240,7 @@ impl Engine {
         let wanted = model.filter(|model| !model.is_empty());
         let served = self.served();
         let found = match wanted {
-            Some(wanted) => served.iter().find(|served| served.id == wanted),
+            Some(wanted) => served.iter().find(|served| served.answers_to(wanted)),
             None => served.iter().find(|served| served.has_room().is_ok()).or(served.first()),
         };
         match found {
@@ -313,10 +325,11 @@ fn draining() -> SpeechError {
     SpeechError::Unavailable { message: "the server is shutting down".to_owned(), retry_after_s: RETRY_S }
 }
 
-/// What a model is called: its checkpoint's folder, or its family when it has none.
+/// What a model is called: as was chosen, else its checkpoint's folder, or its family when it has none.
 fn model_id(spec: &PluginSpec, family: &str) -> String {
     let folder = spec.model.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-    folder.unwrap_or(family).to_owned()
+    let chosen = spec.names.first().map(String::as_str);
+    chosen.or(folder).unwrap_or(family).to_owned()
 }
 
 /// A family and a model id that are in use, and by which plugin.

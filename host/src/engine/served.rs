@@ -25,8 +25,10 @@ use crate::voices::precomputed::Precomputed;
 
 /// A loaded model behind its door.
 pub struct Served {
-    /// What requests call it.
+    /// What requests call it, as it is listed.
     pub id: String,
+    /// All that requests may call it.
+    names: Vec<String>,
     /// Its family.
     pub info: FamilyInfo,
     /// What it says of itself.
@@ -78,12 +80,14 @@ pub struct ServedParts {
     pub aliases: Arc<VoiceAliases>,
     /// What finds the words of a clip.
     pub aligner: Option<Arc<dyn Aligner>>,
+    /// What requests may call it beside its listed name.
+    pub names: Vec<String>,
 }
 
 impl Served {
     /// Puts the parts together.
     pub(super) fn new(parts: ServedParts) -> Self {
-        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner } = parts;
+        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner, names } = parts;
         let prepared = prepared.into_iter().map(Arc::new).collect();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -92,6 +96,7 @@ impl Served {
         let measures = ModelMeasures::new(&id, info.stages.len(), model.sample_rate_hz, info.channels);
         Self {
             id,
+            names,
             info,
             model,
             schema,
@@ -108,6 +113,11 @@ impl Served {
             preparing,
             request_timeout,
         }
+    }
+
+    /// Whether a request that names this model means it.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.id == name || self.names.iter().any(|other| other == name)
     }
 
     /// A prepared voice by its name, in any case.

@@ -45,7 +45,7 @@ fn card(model: &Served) -> Value {
         "plugin": {"name": info.name, "version": info.version, "file": file, "build": model.build, "interface": INTERFACE_VERSION},
         "sample_rate": model.model.sample_rate_hz,
         "channels": info.channels,
-        "voices": model.model.voices,
+        "voices": model.voices(),
         "streams": info.abilities.streams,
         "stages": info.stages,
         "request_schema": info.request_schema,

@@ -23,7 +23,7 @@ pub enum DetectError {
 
 /// The libraries that can be loaded by name, as if each had been asked for.
 pub fn installed() -> Vec<PluginSpec> {
-    list().into_iter().map(|file| PluginSpec { plugin: Some(file.display().to_string()), model: None }).collect()
+    list().into_iter().map(|file| PluginSpec::bare(Some(file.display().to_string()))).collect()
 }
 
 /// The number of the plugin among `plugins` whose family opens the checkpoint in `folder`. Those that do not load are left out.

@@ -77,7 +77,19 @@ impl House {
         let schema = RequestSchema::compile(&family.describe().request_schema).expect("the double states a schema");
         let (file, build, source) = (None, String::new(), ModelSource::BuiltIn);
         let (prepared, aliases, aligner) = (Vec::new(), Arc::default(), None);
-        let served = ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner };
+        let served = ServedParts {
+            pipeline,
+            admission,
+            schema,
+            file,
+            build,
+            source,
+            request_timeout,
+            prepared,
+            aliases,
+            aligner,
+            names: Vec::new(),
+        };
         Self { served: Arc::new(Served::new(served)), counters, loading }
     }
 

@@ -15,16 +15,25 @@ use crate::http::speech::{SpeechForm, body, text, validate};
 use crate::http::stream::end::End;
 use crate::http::stream::event::Event;
 use crate::http::stream::inbox::{Inbox, Step};
+use crate::reference::{self, DecodeLimits};
 use crate::schema::RequestSchema;
 use crate::text::clean::clean;
 use crate::text::segment::{Granularity, Segmenter};
+use crate::voices::{self, Sample};
 
 /// A function that takes any bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also that of its corpus.
-pub const TARGETS: [(&str, Target); 5] =
-    [("speech_body", speech_body), ("batch_body", batch_body), ("websocket", websocket), ("splitter", splitter), ("clean_up", clean_up)];
+pub const TARGETS: [(&str, Target); 7] = [
+    ("speech_body", speech_body),
+    ("batch_body", batch_body),
+    ("websocket", websocket),
+    ("splitter", splitter),
+    ("clean_up", clean_up),
+    ("reference_audio", reference_audio),
+    ("voice_file", voice_file),
+];
 
 /// Bytes of an error answer that no request may reach.
 const ERROR_BYTES: usize = 4096;
@@ -87,6 +96,30 @@ pub fn splitter(bytes: &[u8]) {
 pub fn clean_up(bytes: &[u8]) {
     let once = clean(&String::from_utf8_lossy(bytes));
     assert_eq!(clean(&once), once, "clean text is cleaned again");
+}
+
+/// A clip of whatever kind: a voice of sensible length in numbers, or an error with words.
+pub fn reference_audio(bytes: &[u8]) {
+    let limits = DecodeLimits::default();
+    match reference::decode(bytes.to_vec(), &limits) {
+        Ok(clip) => {
+            assert!((limits.min_seconds..=limits.max_seconds).contains(&clip.seconds()), "{} s", clip.seconds());
+            assert!(clip.samples.iter().all(|sample| sample.is_finite()), "a sample is no number");
+        }
+        Err(error) => assert!(error.is_client() && !error.to_string().is_empty(), "{error} for a fault of the file"),
+    }
+}
+
+/// The file of a stored voice: a voice in numbers, or an error with words.
+pub fn voice_file(bytes: &[u8]) {
+    match voices::read(bytes, [0; 32]) {
+        Ok((record, Sample::Audio(clip))) => {
+            assert!(!record.name.is_empty() && clip.sample_rate_hz > 0, "{record:?} has no name or no rate");
+            assert!(clip.samples.len() <= bytes.len(), "{} samples of {} bytes", clip.samples.len(), bytes.len());
+        }
+        Ok((record, Sample::Embedding(vector))) => assert!(!vector.is_empty(), "{record:?} has no vector"),
+        Err(error) => assert!(!error.to_string().is_empty(), "no words"),
+    }
 }
 
 fn split<'a>(granularity: Granularity, pieces: impl IntoIterator<Item = &'a str>) -> Vec<String> {

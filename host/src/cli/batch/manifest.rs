@@ -101,11 +101,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// The items of a manifest, as if each lay in the same folder.
     fn read_as(name: &str, text: &str) -> Result<Vec<Item>, Failure> {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join(name);
         fs::write(&path, text).expect("a file");
-        read(&path, json!({"voice": "flag", "model": "m"}).as_object().expect("an object"))
+        let mut items = read(&path, json!({"voice": "flag", "model": "m"}).as_object().expect("an object"))?;
+        for item in &mut items {
+            assert_eq!(item.folder, folder.path(), "files are looked for beside the manifest");
+            item.folder = PathBuf::new();
+        }
+        Ok(items)
     }
 
     #[test]

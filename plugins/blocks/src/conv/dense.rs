@@ -46,16 +46,23 @@ impl Dense {
 
 /// `x w`, with the same bits for a row whatever other rows there are.
 ///
-/// On the CPU a lone row would take another road through the product, with another order of additions; it goes as two.
-///
 /// # Shapes
 /// - `x`: `[rows, in]`, `w`: `[in, out]`, result: `[rows, out]`
 pub fn product(x: Tensor<2>, w: &Tensor<2>) -> Tensor<2> {
-    let [rows, _] = x.dims();
-    if rows == 1 && is_host(&x.device()) {
-        return Tensor::cat(vec![x.clone(), x], 0).matmul(w.clone()).narrow(0, 0, 1);
+    let ([rows, input], [_, output]) = (x.dims(), w.dims());
+    let least = least_rows(input, output);
+    if rows >= least || !is_host(&x.device()) {
+        return x.matmul(w.clone());
     }
-    x.matmul(w.clone())
+    let rest = Tensor::zeros([least - rows, input], (&x.device(), x.dtype()));
+    Tensor::cat(vec![x, rest], 0).matmul(w.clone()).narrow(0, 0, rows)
+}
+
+/// Fewest rows whose product takes the road that many rows take on the CPU: a lone row is added up in another order, and so is a long sum
+/// in a small product, which is not cut into parts there (`kernel_params` of the crate `gemm`).
+fn least_rows(input: usize, output: usize) -> usize {
+    let is_small = (2..=64).contains(&output) && input > 512;
+    if is_small { 65 } else { 2 }
 }
 
 /// Puts values on a device.

@@ -182,7 +182,8 @@ fn a_batch_may_have_thirty_two_items() {
 /// A server with 64 places and nobody waiting, whose speech can be told to take as long as it sounds.
 fn small_server() -> Server {
     let library = plugin("sine");
-    Server::start_with(&["--plugin", library.to_str().expect("a plain path"), "--max-queue", "0"])
+    let places_alone = ["--max-queue", "0", "--max-queued-audio-secs", "0"];
+    Server::start_with(&[&["--plugin", library.to_str().expect("a plain path")], &places_alone[..]].concat())
 }
 
 /// Streams that hold a place each for as long as they live.

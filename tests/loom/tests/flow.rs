@@ -25,8 +25,13 @@ struct Worker {
 }
 
 impl Worker {
-    /// Sends chunks of two units until all are sent or nobody wants them. How many it sent.
-    fn work(self, count: usize) -> usize {
+    /// Sends chunks of two units until all are sent or nobody wants them. How many it sent, and its queue: a worker that found room when
+    /// it looked again has left its mark, and is woken although it may have done all it had to do since.
+    fn work(self, count: usize) -> (usize, Receiver<()>) {
+        (self.send_up_to(count), self.wake)
+    }
+
+    fn send_up_to(&self, count: usize) -> usize {
         for number in 0..count {
             while !self.fate.is_ended() && !self.link.has_room(ROOM) {
                 self.wake.recv().expect("the receiver outlives the worker");
@@ -52,14 +57,13 @@ impl Caller {
     fn take(&self, expected: usize) {
         assert_eq!(self.chunks.recv(), Ok(expected), "chunks come once and in order");
         if self.link.take(1, 2) {
-            // A worker that found room when it looked again has left its mark, and may have done all it had to do since.
-            self.wake.send(()).ok();
+            self.wake.send(()).expect("the worker's queue lives");
         }
     }
 
     fn leave(&self) {
         self.fate.end();
-        self.wake.send(()).ok();
+        self.wake.send(()).expect("the worker's queue lives");
     }
 }
 
@@ -70,13 +74,20 @@ fn pair() -> (Worker, Caller) {
     (worker, Caller { link, fate, chunks: chunks_end, wake })
 }
 
+/// What a worker sent. Wakes that nobody needed are taken out of its queue.
+fn joined(thread: thread::JoinHandle<(usize, Receiver<()>)>) -> usize {
+    let (sent, wake) = thread.join().expect("the worker does not panic");
+    while wake.try_recv().is_ok() {}
+    sent
+}
+
 #[test]
 fn a_worker_that_sleeps_before_a_full_link_is_woken() {
     check(|| {
         let (worker, caller) = pair();
         let thread = thread::spawn(move || worker.work(3));
         (0..3).for_each(|number| caller.take(number));
-        assert_eq!(thread.join().expect("the worker does not panic"), 3);
+        assert_eq!(joined(thread), 3);
         assert!(caller.link.has_room(ROOM), "all credits are back");
     });
 }
@@ -88,7 +99,7 @@ fn a_worker_whose_caller_leaves_ends_whatever_it_was_doing() {
         let thread = thread::spawn(move || worker.work(3));
         caller.take(0);
         caller.leave();
-        let sent = thread.join().expect("the worker does not panic");
+        let sent = joined(thread);
         assert!((1..=2).contains(&sent), "{sent} chunks were sent although one was taken and the link holds one");
     });
 }

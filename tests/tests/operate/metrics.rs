@@ -89,7 +89,7 @@ fn check_figures(page: &Page) {
     assert_eq!(page.sum("vllm:request_success_total", &[SINE, ("stage", "0")]), 3.0);
     assert_eq!(page.sum("vllm:request_success_total", &[SINE, ("stage", "1")]), 3.0);
     assert_eq!(page.sum("vllm_omni:e2e_request_latency_s_bucket", &[SINE, ("le", "+Inf")]), 3.0);
-    let said = "Nine words are spoken here, more or less, today.".len() as f64;
+    let said = "Nine words are spoken here, more or less, today.".chars().filter(|char| char.is_alphanumeric()).count() as f64;
     assert_eq!(page.sum("omni_host:plugin_count_total", &[SINE, ("name", "characters")]), 3.0 * said);
     assert_eq!(page.sum("omni_host:models", &[("state", "ready")]), 2.0);
     assert_eq!(page.sum("vllm_omni:speech_stream_aborted_total", &[("reason", "closed")]), 1.0);

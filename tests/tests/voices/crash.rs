@@ -60,14 +60,20 @@ fn writer() {
 /// What may be under a name: what was acknowledged last, or what was under way.
 type Expected = BTreeMap<&'static str, Vec<Option<usize>>>;
 
+/// What the child said in a line: before its first word the test runner has put the name of the test.
+fn said(line: String) -> Option<String> {
+    let words = line.rsplit("... ").next()?;
+    (words.starts_with("begin ") || words.starts_with("done ")).then(|| words.to_owned())
+}
+
 /// Has a child write for a while, kills it, and notes what it said.
 fn write_and_kill(folder: &Path, seed: u64, expected: &mut Expected) {
     let mut command = Command::new(std::env::current_exe().expect("this binary"));
     command.args(["--ignored", "--exact", "crash::writer", "--nocapture", "--test-threads=1"]);
     command.env(FOLDER, folder).env(SEED, seed.to_string()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the child starts");
-    let mut lines = BufReader::new(child.stdout.take().expect("its output is a pipe")).lines().map_while(Result::ok);
-    let first = lines.by_ref().find(|line| line.starts_with("begin "));
+    let mut lines = BufReader::new(child.stdout.take().expect("its output is a pipe")).lines().map_while(Result::ok).filter_map(said);
+    let first = lines.next();
     thread::sleep(Duration::from_micros(Dice(seed).below(12_000)));
     child.kill().and_then(|()| child.wait()).expect("the child is killed");
     for line in first.into_iter().chain(lines) {

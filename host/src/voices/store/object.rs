@@ -38,7 +38,7 @@ impl ObjectVoices {
         Self::open_with(address, &[])
     }
 
-    /// The same with settings, such as `aws_endpoint_url`, that win over the environment.
+    /// The same with settings, called as the variables are, in any case, that win over the environment.
     pub fn open_with(address: &str, settings: &[(&str, &str)]) -> Result<Self, StoreError> {
         let rest = address.strip_prefix(SCHEME).unwrap_or(address);
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -51,7 +51,7 @@ impl ObjectVoices {
         let unusable = |error: Error| StoreError::Failed(format!("{address} cannot be used: {error}"));
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
         for (key, value) in settings {
-            builder = builder.with_config(key.parse().map_err(unusable)?, *value);
+            builder = builder.with_config(key.to_ascii_lowercase().parse().map_err(unusable)?, *value);
         }
         let store = builder.build().map_err(unusable)?;
         let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| StoreError::Failed(error.to_string()))?;

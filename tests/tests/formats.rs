@@ -18,7 +18,9 @@ const TEXT: &str = "One more line. It ends with the name of a long river: Missis
 /// Name, content type, the bytes a file begins with, the name FFmpeg has for the container, and the samples at 24 kHz by which a decoded
 /// file and a decoded stream may differ in length from what was encoded. WAV, FLAC and Ogg say their length, and so does a whole MP3 but for
 /// one frame; a streamed MP3 cannot, so its encoder's and its decoder's delay (576 and 529 samples) are in it, and AAC never does.
-const FORMATS: [(&str, &str, &[u8], &str, [usize; 2]); 5] = [
+type Expected = (&'static str, &'static str, &'static [u8], &'static str, [usize; 2]);
+
+const FORMATS: [Expected; 5] = [
     ("wav", "audio/wav", b"RIFF", "wav", [0, 0]),
     ("flac", "audio/flac", b"fLaC", "flac", [0, 0]),
     ("mp3", "audio/mpeg", b"\xff", "mp3", [576, 576 + 576 + 529]),

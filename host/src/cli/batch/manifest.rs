@@ -101,17 +101,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The items of a manifest, as if each lay in the same folder.
-    fn read_as(name: &str, text: &str) -> Result<Vec<Item>, Failure> {
-        let folder = tempfile::tempdir().expect("a directory");
-        let path = folder.path().join(name);
+    fn read_in(folder: &Path, name: &str, text: &str) -> Result<Vec<Item>, Failure> {
+        let path = folder.join(name);
         fs::write(&path, text).expect("a file");
-        let mut items = read(&path, json!({"voice": "flag", "model": "m"}).as_object().expect("an object"))?;
-        for item in &mut items {
-            assert_eq!(item.folder, folder.path(), "files are looked for beside the manifest");
-            item.folder = PathBuf::new();
-        }
-        Ok(items)
+        read(&path, json!({"voice": "flag", "model": "m"}).as_object().expect("an object"))
+    }
+
+    fn read_as(name: &str, text: &str) -> Result<Vec<Item>, Failure> {
+        read_in(tempfile::tempdir().expect("a directory").path(), name, text)
     }
 
     #[test]
@@ -121,13 +118,14 @@ mod tests {
         let lines =
             "{\"voice\":\"v\",\"input\":\"One, two.\",\"speed\":\"1.5\"}\n\n{\"input\":\"Three\",\"voice\":\"w\",\"output\":\"c.mp3\"}";
         let table = "\u{feff}text, voice, speed, output\n\"One, two.\",v,1.5,\nThree,w,,c.mp3\n";
-        let items = read_as("m.json", json).expect("a manifest");
+        let folder = tempfile::tempdir().expect("a directory");
+        let items = read_in(folder.path(), "m.json", json).expect("a manifest");
         assert_eq!(items[0].request["input"], "One, two.");
         assert_eq!((&items[0].request["voice"], &items[0].request["model"]), (&json!("v"), &json!("m")));
         assert_eq!(items[1].output.as_deref(), Some(Path::new("c.mp3")));
-        assert_eq!(read_as("m.jsonl", lines).expect("a manifest"), items);
-        assert_eq!(read_as("m.csv", table).expect("a manifest"), items);
-        assert_eq!(read_as("m.json", r#"[{"input": "a"}]"#).expect("a manifest")[0].request["voice"], "flag");
+        assert_eq!(read_in(folder.path(), "m.jsonl", lines).expect("a manifest"), items);
+        assert_eq!(read_in(folder.path(), "m.csv", table).expect("a manifest"), items);
+        assert_eq!(read_in(folder.path(), "m.json", r#"[{"input": "a"}]"#).expect("a manifest")[0].request["voice"], "flag");
     }
 
     #[test]

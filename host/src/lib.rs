@@ -2,7 +2,7 @@
 //!
 //! [`http`] and [`cli`] are the faces, [`engine`] admits and schedules, [`plugin`] finds and loads families, [`checkpoint`]
 //! compares and makes their files, [`config`] reads deploy files, [`schema`] checks a request against its family, [`audio`] writes the
-//! formats, [`reference`] reads the clips that voices are cloned from, [`text`] cleans what is to be spoken, [`observe`] tells people
+//! formats, [`mod@reference`] reads the clips that voices are cloned from, [`text`] cleans what is to be spoken, [`observe`] tells people
 //! what goes on.
 
 pub mod audio;

@@ -52,7 +52,7 @@ fn middle(frames: &[Frame], code: impl Fn(&Frame) -> i32) -> Option<i32> {
 }
 
 impl Speaker {
-    /// Reads back what [`learn`] made, or a vector that a client gave; none for a built-in voice.
+    /// Reads back what `learn` made, or a vector that a client gave; none for a built-in voice.
     pub fn of(voice: &Voice) -> Result<Option<Self>, PluginError> {
         let Some(vector) = voice.tensors.iter().find(|tensor| tensor.name == SPEAKER_EMBEDDING) else { return Ok(None) };
         let TensorValues::F32(values) = &vector.values else { return Err(wrong("it holds whole numbers")) };

@@ -1,4 +1,4 @@
-//! The embedded US English voice: [hibari-tts](https://pypi.org/project/hibari-tts/0.2.1/) as Burn modules on the CPU, weights inside.
+//! The embedded US English voice: hibari-tts 0.2.1 as Burn modules on the CPU, weights inside.
 //!
 //! | module | what it holds |
 //! |---|---|

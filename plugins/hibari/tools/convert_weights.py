@@ -33,7 +33,7 @@ WHEEL_SHA256 = "49f2abbbe451c988e7448b5afa08c8a56410535ebb855c0e7d174275df5ca1f3
 MODEL_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 
 CHANGES = """\
-Changes made to the files of hibari-tts 0.2.1 (https://pypi.org/project/hibari-tts/0.2.1/):
+Changes made to the files of hibari-tts 0.2.1 (on PyPI):
   the weights of assets/hibari.onnx and assets/oov.onnx were renamed and rewritten as safetensors without change of
   value (tools/convert_weights.py); assets/vocab.json and assets/oov.json are carried as data. No code of the package
   is included. The lexicons, the tagger and the tokenizer table named below are not included.

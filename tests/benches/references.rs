@@ -6,9 +6,9 @@
 use std::time::{Duration, Instant};
 
 use omni_tests::artifacts::plugin;
-use omni_tests::base64;
 use omni_tests::http;
 use omni_tests::server::Server;
+use omni_tests::upload::{data_url, tone};
 use serde_json::json;
 
 const ROUNDS: usize = 9;
@@ -19,7 +19,7 @@ fn main() {
     let server = Server::start_with(&["--plugin", library.to_str().expect("UTF-8")]);
     let plain = median((0..ROUNDS).map(|_| speak(&server, &json!({"input": "One."}))).collect());
     println!("{:<40} {:>8.1} ms", "without a clip", ms(plain));
-    let clips: Vec<String> = (0..ROUNDS).map(|at| data_url(&wav(200.0 + 10.0 * at as f32))).collect();
+    let clips: Vec<String> = (0..ROUNDS).map(|at| data_url(&tone(200.0 + 10.0 * at as f64, 30.0, RATE))).collect();
     let firsts = median(clips.iter().map(|clip| speak(&server, &json!({"input": "One.", "ref_audio": clip}))).collect());
     let seconds = median(clips.iter().map(|clip| speak(&server, &json!({"input": "One.", "ref_audio": clip}))).collect());
     println!("{:<40} {:>8.1} ms", "a clip of 30 s, the first time", ms(firsts));
@@ -32,25 +32,6 @@ fn speak(server: &Server, request: &serde_json::Value) -> Duration {
     let answer = http::post_json(&server.url("/v1/audio/speech"), request);
     assert_eq!(answer.status, 200, "{}", answer.start());
     begun.elapsed()
-}
-
-/// Thirty seconds of a tone.
-fn wav(pitch_hz: f32) -> Vec<u8> {
-    let samples = (0..30 * RATE).map(|at| (9_000.0 * (std::f32::consts::TAU * pitch_hz * at as f32 / RATE as f32).sin()) as i16);
-    let data: Vec<u8> = samples.flat_map(i16::to_le_bytes).collect();
-    let mut file = b"RIFF".to_vec();
-    file.extend((36 + data.len() as u32).to_le_bytes());
-    file.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0");
-    file.extend(RATE.to_le_bytes());
-    file.extend((RATE * 2).to_le_bytes());
-    file.extend(b"\x02\0\x10\0data");
-    file.extend((data.len() as u32).to_le_bytes());
-    file.extend(data);
-    file
-}
-
-fn data_url(bytes: &[u8]) -> String {
-    format!("data:audio/wav;base64,{}", base64::encode(bytes))
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

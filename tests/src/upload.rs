@@ -5,6 +5,7 @@ use std::io::Cursor;
 use serde_json::Value;
 use ureq::http::Method;
 
+use crate::base64;
 use crate::http::{self, Answer};
 use crate::server::Server;
 
@@ -75,13 +76,24 @@ pub fn listing(server: &Server) -> Value {
 /// # Panics
 /// When memory cannot be written to.
 pub fn tone(frequency_hz: f64, seconds: f64, rate_hz: u32) -> Vec<u8> {
+    let phase = |at: u32| std::f64::consts::TAU * frequency_hz * f64::from(at) / f64::from(rate_hz);
+    clip_of((0..(seconds * f64::from(rate_hz)) as u32).map(|at| (phase(at).sin() * 12_000.0) as i16), rate_hz)
+}
+
+/// Samples in a WAV file of 16 bits, mono.
+///
+/// # Panics
+/// When memory cannot be written to.
+pub fn clip_of(samples: impl IntoIterator<Item = i16>, rate_hz: u32) -> Vec<u8> {
     let spec = hound::WavSpec { channels: 1, sample_rate: rate_hz, bits_per_sample: 16, sample_format: hound::SampleFormat::Int };
     let mut bytes = Cursor::new(Vec::new());
     let mut writer = hound::WavWriter::new(&mut bytes, spec).expect("a header in memory");
-    for index in 0..(seconds * f64::from(rate_hz)) as u32 {
-        let phase = std::f64::consts::TAU * frequency_hz * f64::from(index) / f64::from(rate_hz);
-        writer.write_sample((phase.sin() * 12_000.0) as i16).expect("a sample in memory");
-    }
+    samples.into_iter().for_each(|sample| writer.write_sample(sample).expect("a sample in memory"));
     writer.finalize().expect("the sizes are written");
     bytes.into_inner()
+}
+
+/// A WAV file as a `data:` URL.
+pub fn data_url(wav: &[u8]) -> String {
+    format!("data:audio/wav;base64,{}", base64::encode(wav))
 }

@@ -3,9 +3,10 @@
 use std::process::Command;
 
 use omni_tests::python::Python;
+use omni_tests::upload::data_url;
 use serde_json::json;
 
-use crate::support::{check_pitch, closed, data_url, file, open, spoken_pitch, tone};
+use crate::support::{check_pitch, closed, file, open, spoken_pitch, tone};
 
 /// Name of the file, whose end is the container, and the encoder.
 const KINDS: [(&str, &str); 9] = [

@@ -1,15 +1,15 @@
 //! Clips and locators made to do harm.
 
+use std::iter::repeat_n;
 use std::thread;
 use std::time::Duration;
 
 use omni_tests::server::wait_until;
 use omni_tests::speech::ask;
+use omni_tests::upload::{clip_of, data_url};
 use serde_json::{Value, json};
 
-use crate::support::{
-    TEXT, check_pitch, closed, data_url, file, open, spoken_pitch, start, tone, wav, web_dawdler, web_redirect, web_server,
-};
+use crate::support::{RATE, TEXT, check_pitch, closed, file, open, spoken_pitch, start, tone, web_dawdler, web_redirect, web_server};
 
 /// Fails unless a locator is refused as the client's fault in `ref_audio`, with this in the message.
 fn check_refused(server: &omni_tests::server::Server, what: &str, locator: &str, part: &str) {
@@ -24,7 +24,7 @@ fn check_refused(server: &omni_tests::server::Server, what: &str, locator: &str,
 
 #[test]
 fn what_is_no_clip_is_told() {
-    let silence = wav(&[0; 96_000]);
+    let silence = clip_of(repeat_n(0, 48_000), RATE);
     let mut endless = tone(2.0, 0.3);
     endless[40..44].fill(0xFF);
     let zip = [b"\x1A\x45\xDF\xA3PK\x03\x04".to_vec(), vec![9; 5000]].concat();
@@ -137,7 +137,7 @@ fn memory_stays_bounded_under_clips_that_unfold() {
     check_refused(&server, "warm up", &data_url(&tone(300.0, 60.0)), "too long");
     let before = server.rss_bytes();
     // Seven minutes of sound, which with their base64 are about what a body may hold.
-    let long = data_url(&wav(&vec![1; 20 << 20]));
+    let long = data_url(&clip_of(repeat_n(257, 10 << 20), RATE));
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| check_refused(&server, "a long clip", &long, "too long"));

@@ -9,11 +9,12 @@ use omni_tests::base64;
 use omni_tests::http;
 use omni_tests::server::Server;
 use omni_tests::speech::{Stream, ask};
+use omni_tests::upload::data_url;
 use omni_tests::wav::Wav;
 use omni_tests::websocket::{config, converse, done, send, text};
 use serde_json::{Value, json};
 
-use support::{TEXT, check_pitch, closed, data_url, file, open, pitch_hz, spoken_pitch, tone, web_file, web_redirect};
+use support::{TEXT, check_pitch, closed, file, open, pitch_hz, spoken_pitch, tone, web_file, web_redirect};
 
 #[test]
 fn a_clip_is_the_voice_wherever_it_is() {

@@ -8,15 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use omni_tests::artifacts::plugin;
-use omni_tests::base64;
 use omni_tests::server::Server;
 use omni_tests::speech::speak_request;
+use omni_tests::upload;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub const TEXT: &str = "The juice of lemons makes fine punch.";
 /// Samples a second of every clip here.
-const RATE: u32 = 24_000;
+pub const RATE: u32 = 24_000;
 
 /// A server of the family that speaks a tone, which may read files of a folder and fetch from this machine.
 pub struct Open {
@@ -49,27 +49,7 @@ pub fn start(more: &[&str]) -> Server {
 
 /// A WAV file of one tone.
 pub fn tone(pitch_hz: f32, seconds: f32) -> Vec<u8> {
-    let len = (seconds * RATE as f32) as u32;
-    let sample = |at: u32| (12_000.0 * (std::f32::consts::TAU * pitch_hz * at as f32 / RATE as f32).sin()) as i16;
-    wav(&(0..len).flat_map(|at| sample(at).to_le_bytes()).collect::<Vec<_>>())
-}
-
-/// A mono WAV file of 16-bit samples.
-pub fn wav(data: &[u8]) -> Vec<u8> {
-    let mut file = b"RIFF".to_vec();
-    file.extend((36 + data.len() as u32).to_le_bytes());
-    file.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0");
-    file.extend(RATE.to_le_bytes());
-    file.extend((RATE * 2).to_le_bytes());
-    file.extend(b"\x02\0\x10\0data");
-    file.extend((data.len() as u32).to_le_bytes());
-    file.extend(data);
-    file
-}
-
-/// A `data:` URL.
-pub fn data_url(bytes: &[u8]) -> String {
-    format!("data:audio/wav;base64,{}", base64::encode(bytes))
+    upload::tone(f64::from(pitch_hz), f64::from(seconds), RATE)
 }
 
 /// Mean pitch of speech, over the time in which it sounds.

@@ -1,8 +1,7 @@
 //! Cloning: voices from clips, from vectors, from uploads, and what is refused.
 
-use omni_tests::base64;
 use omni_tests::speech::ask;
-use omni_tests::upload::{Form, delete, listing, tone};
+use omni_tests::upload::{Form, data_url, delete, listing, tone};
 use serde_json::{Value, json};
 
 use crate::support::{refused, request, server, speak};
@@ -17,7 +16,7 @@ fn clip(frequency_hz: f64) -> Vec<u8> {
 
 /// A clip as a data URL.
 fn clip_url(frequency_hz: f64) -> String {
-    format!("data:audio/wav;base64,{}", base64::encode(&clip(frequency_hz)))
+    data_url(&clip(frequency_hz))
 }
 
 /// Fails unless a request is refused with words that hold these.

@@ -13,7 +13,7 @@ use super::media::MediaArgs;
 use super::models::ModelArgs;
 use super::operate::{AccessArgs, ObserveArgs, ReferenceArgs};
 use super::signals::Signals;
-use super::{EDGE_THREADS, Failure, Outcome, output};
+use super::{EDGE_THREADS, Failure, Outcome, heap, output};
 use crate::config::{ConfigArgs, StageFlag};
 use crate::engine::{Engine, EngineSettings, ModelState};
 use crate::http::{self, App, Guard, Limits, ROUTES};
@@ -140,7 +140,7 @@ async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy, guard
         drop(stopped.await);
     };
     let server = tokio::spawn(http::run(listener, http::router(app.clone(), guard), args.limits, stopping));
-    let upkeep = tokio::spawn(observe::metrics::upkeep());
+    let upkeep = tokio::spawn(upkeep(engine.clone()));
     let outcome = tokio::select! {
         failure = no_model(&engine, started) => Err(failure),
         signal = signals.next() => {
@@ -152,6 +152,11 @@ async fn serve(args: &ServeArgs, plugins: Vec<PluginSpec>, deploy: Deploy, guard
     upkeep.abort();
     server.await.map_err(|error| Failure(format!("the server failed: {error}")))?;
     outcome
+}
+
+/// What is done now and then for as long as the server runs.
+async fn upkeep(engine: Engine) {
+    tokio::join!(observe::metrics::upkeep(), heap::upkeep(&engine));
 }
 
 /// Shows what the plugins would be served with.

@@ -32,6 +32,8 @@ pub struct DoorLimits {
 pub struct Admission {
     limits: DoorLimits,
     inside: AtomicUsize,
+    /// Requests that were ever let in.
+    entered: AtomicU64,
     /// Milliseconds of speech that those inside want, as far as they have said.
     promised_ms: AtomicU64,
     pace: Mutex<Pace>,
@@ -67,7 +69,8 @@ impl Admission {
     pub fn new(limits: DoorLimits) -> Arc<Self> {
         let pace = Pace { stay_s: 1.0, gap_s: None, last_left: None, refused: 0, character_s: CHARACTER_S };
         let (inside, promised_ms, emptied) = (AtomicUsize::new(0), AtomicU64::new(0), Mutex::new(None));
-        Arc::new(Self { limits, inside, promised_ms, pace: Mutex::new(pace), emptied, freed: Notify::new() })
+        let entered = AtomicU64::new(0);
+        Arc::new(Self { limits, inside, entered, promised_ms, pace: Mutex::new(pace), emptied, freed: Notify::new() })
     }
 
     /// Requests that run at once.
@@ -93,7 +96,9 @@ impl Admission {
             promised_ms: AtomicU64::new(0),
             is_given_back: AtomicBool::new(false),
         };
-        entered.map(|_| place()).map_err(|_| self.refusal())
+        entered.map_err(|_| self.refusal())?;
+        self.entered.fetch_add(1, Ordering::Relaxed);
+        Ok(place())
     }
 
     /// Takes a place as soon as there is one. Newcomers at the door may be quicker: this is for work that goes on without the place.
@@ -117,6 +122,11 @@ impl Admission {
     /// Requests that hold a slot.
     pub fn running(&self) -> usize {
         self.inside.load(Ordering::Acquire).min(self.limits.running)
+    }
+
+    /// Requests that were let in so far.
+    pub fn entered(&self) -> u64 {
+        self.entered.load(Ordering::Relaxed)
     }
 
     /// Requests that wait for one.

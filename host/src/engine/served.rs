@@ -214,6 +214,11 @@ impl Served {
         self.admission.running()
     }
 
+    /// Requests that were let in so far.
+    pub fn entered(&self) -> u64 {
+        self.admission.entered()
+    }
+
     /// Requests that wait.
     pub fn waiting(&self) -> usize {
         self.admission.waiting()

@@ -99,16 +99,11 @@ impl StageWorker {
         }
     }
 
-    /// Gives the worker a thread.
-    pub fn spawn(self) -> Result<(), PluginError> {
-        let name = format!("{}/{}", self.pipeline.id, self.info.name);
-        let guard = self.replica.guard_thread();
-        let run = move || {
-            let _guard = guard;
-            self.run_contained();
-        };
-        let spawned = std::thread::Builder::new().name(name).spawn(run);
-        spawned.map(drop).map_err(|error| PluginError::internal(format!("the stage's thread cannot start: {error}")))
+    /// Gives the worker the thread on which its stage was opened.
+    pub fn spawn(mut self) -> Result<(), PluginError> {
+        let gone = || PluginError::internal("the stage's thread is gone");
+        let seat = self.opened.seat.take().ok_or_else(gone)?;
+        seat.send(self).map_err(|_| gone())
     }
 
     /// The loop; a panic of our own closes the replica and not the process.

@@ -1,15 +1,16 @@
 //! Opening a stage: the plugin's object, and what may be done with it.
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 
 use omni_plugin_api::{PluginError, Stage, StageLimits, contain};
 
+use super::StageWorker;
 use super::schedule::Rules;
 use crate::engine::chunks::{ChunkRules, Liking};
 use crate::engine::flow::Room;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::replica::Replica;
-use crate::plugin::{Overrun, limited};
 
 /// Chunks on the way into a stage before the stage in front of it may pause a sequence.
 const LINK_CHUNKS: usize = 4;
@@ -26,6 +27,9 @@ pub struct Opened {
     pub chunks: ChunkRules,
     /// It starts on a sequence only when all of its input is there.
     pub waits_for_all: bool,
+    /// The way to the thread that opened it, which waits to work on it: what a plugin records for a device may belong to a thread. None
+    /// where a worker opened it.
+    pub seat: Option<Sender<StageWorker>>,
 }
 
 impl Opened {
@@ -38,23 +42,33 @@ impl Opened {
     }
 }
 
-/// Opens the stage of a replica on a thread of its own, within the time that a stage may take.
+/// Opens the stage of a replica on a thread of its own, within the time that a stage may take. The thread stays for the worker.
 pub fn open_within(pipeline: &Arc<Pipeline>, replica: &Arc<Replica>) -> Result<Opened, PluginError> {
-    let limit = pipeline.patience.open_stage;
-    let opened = {
-        let (pipeline, replica) = (Arc::clone(pipeline), Arc::clone(replica));
-        limited("open stage", limit, move || {
-            let _guard = replica.guard_thread();
-            open(&pipeline, &replica)
-        })
-    };
     let name = pipeline.info.stages.get(replica.stage).map_or("", |stage| &stage.name);
-    opened.unwrap_or_else(|overrun| {
-        Err(PluginError::internal(match overrun {
-            Overrun::TimedOut => format!("stage '{name}' did not open within {} s", limit.as_secs_f32()),
-            other => format!("stage '{name}' did not open: {other}"),
-        }))
-    })
+    let limit = pipeline.patience.open_stage;
+    let (sender, opened) = channel();
+    let (seat, worker) = channel::<StageWorker>();
+    let opening = (Arc::clone(pipeline), Arc::clone(replica));
+    let run = move || {
+        let _guard = opening.1.guard_thread();
+        let outcome = open(&opening.0, &opening.1);
+        drop(opening);
+        // Nobody takes the stage when the time was up, and nobody works on it where steps are taken elsewhere.
+        if sender.send(outcome).is_ok()
+            && let Ok(worker) = worker.recv()
+        {
+            worker.run_contained();
+        }
+    };
+    let no_thread = |error| PluginError::internal(format!("the stage's thread cannot start: {error}"));
+    std::thread::Builder::new().name(format!("{}/{name}", pipeline.id)).spawn(run).map_err(no_thread)?;
+    let opened = opened.recv_timeout(limit).map_err(|error| {
+        PluginError::internal(match error {
+            RecvTimeoutError::Timeout => format!("stage '{name}' did not open within {} s", limit.as_secs_f32()),
+            RecvTimeoutError::Disconnected => format!("stage '{name}' did not open: it ended its thread"),
+        })
+    })?;
+    Ok(Opened { seat: Some(seat), ..opened? })
 }
 
 /// Opens the stage of a replica and reads its limits, both contained.
@@ -72,5 +86,5 @@ pub fn open(pipeline: &Arc<Pipeline>, replica: &Replica) -> Result<Opened, Plugi
         return Err(PluginError::internal(format!("stage '{name}' has room for no sequence: {limits:?}")));
     }
     let liking = settings.liking(&limits);
-    Ok(Opened { stage, rules, liking, chunks: settings.chunks, waits_for_all: settings.waits_for_all && index > 0 })
+    Ok(Opened { stage, rules, liking, chunks: settings.chunks, waits_for_all: settings.waits_for_all && index > 0, seat: None })
 }

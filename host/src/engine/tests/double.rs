@@ -21,6 +21,8 @@ pub struct Counters {
     pub held: AtomicI64,
     pub opened: AtomicUsize,
     pub largest_batch: AtomicUsize,
+    /// Steps on another thread than the one that opened the stage.
+    pub strayed: AtomicUsize,
 }
 
 pub struct Double(pub Arc<Counters>);
@@ -30,6 +32,7 @@ impl Family for Double {
         let stage = |name: &str, input, output| StageInfo { name: name.to_owned(), input, output };
         FamilyInfo {
             name: "double".to_owned(),
+            title: String::new(),
             version: "0.0.0".to_owned(),
             description: String::new(),
             weights_license: "none".to_owned(),
@@ -69,7 +72,11 @@ impl Model for DoubleModel {
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
         self.0.opened.fetch_add(1, Ordering::SeqCst);
         Ok(match index {
-            0 => Stepwise::boxed(Talker { counters: Arc::clone(&self.0), sequences: BTreeMap::new() }),
+            0 => Stepwise::boxed(Talker {
+                counters: Arc::clone(&self.0),
+                opened_on: std::thread::current().id(),
+                sequences: BTreeMap::new(),
+            }),
             _ => Stepwise::boxed(Codec { counters: Arc::clone(&self.0), sequences: BTreeMap::new() }),
         })
     }
@@ -85,6 +92,7 @@ fn number(prompt: &Prompt, name: &str) -> Option<i32> {
 /// Gives a frame a step, or misbehaves at frame `misdeed.1`.
 struct Talker {
     counters: Arc<Counters>,
+    opened_on: std::thread::ThreadId,
     sequences: BTreeMap<SeqId, (i32, i32, Prompt)>,
 }
 
@@ -138,6 +146,7 @@ impl StepStage for Talker {
 
     fn step(&mut self, plan: &StepPlan) -> Result<Vec<StageEvent>, PluginError> {
         self.counters.talker_steps.fetch_add(1, Ordering::SeqCst);
+        self.counters.strayed.fetch_add(usize::from(std::thread::current().id() != self.opened_on), Ordering::SeqCst);
         self.counters.largest_batch.fetch_max(plan.work.len(), Ordering::SeqCst);
         let mut events = Vec::new();
         for work in &plan.work {

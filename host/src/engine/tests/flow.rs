@@ -27,6 +27,16 @@ async fn a_request_is_spoken_whole_and_in_order() {
     house.until_free().await;
 }
 
+#[tokio::test]
+async fn a_stage_works_on_the_thread_that_opened_it_also_when_opened_again() {
+    let house = House::new(4);
+    assert_eq!(house.speak("frames=5").await, Ok(expected(5)));
+    failure(house.speak("frames=9 panic-at=1").await);
+    assert_eq!(house.speak("frames=5").await, Ok(expected(5)));
+    assert!(house.counters.opened.load(Ordering::SeqCst) > 2, "the stage that panicked was not opened again");
+    assert_eq!(house.counters.strayed.load(Ordering::SeqCst), 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_at_once_sound_as_alone_and_share_steps() {
     let house = std::sync::Arc::new(House::new(64));

@@ -69,12 +69,14 @@ pub enum ModelSource {
     Directory(PathBuf),
 }
 
-/// Where the stages run.
+/// Where the stages run, and what an operator asks of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Placement {
     /// Device of each stage, in order; a stage past the end runs on the last, an empty list means the CPU.
     pub devices: Vec<Device>,
+    /// What is asked of each stage, in order; nothing of a stage past the end.
+    pub wishes: Vec<StageWish>,
 }
 
 impl Placement {
@@ -82,6 +84,41 @@ impl Placement {
     pub fn device(&self, index: usize) -> Device {
         self.devices.get(index).or(self.devices.last()).copied().unwrap_or_default()
     }
+
+    /// What is asked of stage `index`.
+    pub fn wish(&self, index: usize) -> StageWish {
+        self.wishes.get(index).copied().unwrap_or_default()
+    }
+}
+
+/// What a deploy file asks of a stage. What is absent is the family's choice; what a family cannot do it refuses when it opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StageWish {
+    /// The type of weights and activations.
+    pub dtype: Option<FloatType>,
+    /// Sequences that a replica works on at once, at most: what the stage may size its buffers for.
+    pub sequences: Option<usize>,
+    /// Tokens of one sequence, at most.
+    pub sequence_tokens: Option<u64>,
+    /// Bytes of a replica's key-value cache, at most.
+    pub kv_bytes: Option<u64>,
+    /// Characters of an instruction on how to speak, at most.
+    pub instruction_chars: Option<usize>,
+    /// Work is launched operation by operation, nothing is recorded: slower, and what a fault is looked for with.
+    pub is_eager: bool,
+}
+
+/// A type of floating-point numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FloatType {
+    /// 32 bits.
+    F32,
+    /// 16 bits with the range of 32.
+    BF16,
+    /// 16 bits as IEEE 754 has them.
+    F16,
 }
 
 /// A compute device.

@@ -10,6 +10,9 @@ use crate::DataKind;
 pub struct FamilyInfo {
     /// Short unique name in snake case; also the library's name, `lib<name>.so`.
     pub name: String,
+    /// What people call it, as error messages and pages do; empty where that is `name`.
+    #[serde(default)]
+    pub title: String,
     /// Version of the plugin, normally `env!("CARGO_PKG_VERSION")`.
     pub version: String,
     /// One sentence about the family.
@@ -32,6 +35,13 @@ pub struct FamilyInfo {
     pub text: TextRules,
     /// Default deploy configuration, YAML; empty for none.
     pub deploy: String,
+}
+
+impl FamilyInfo {
+    /// What to call the family where people read.
+    pub fn called(&self) -> &str {
+        if self.title.is_empty() { &self.name } else { &self.title }
+    }
 }
 
 /// How to recognise a checkpoint of the family.
@@ -69,6 +79,8 @@ pub struct Abilities {
     pub clones: bool,
     /// Rate of reference audio in Hz, 0 without cloning.
     pub reference_rate_hz: u32,
+    /// A voice that the host does not know reaches [`crate::Model::prepare`] by its name, and the family refuses it in its own words.
+    pub judges_voices: bool,
 }
 
 /// How the host treats the text before the family sees it.

@@ -20,7 +20,7 @@ pub mod version;
 pub use checkpoint::{Blueprint, BlueprintRequest, CheckpointLayout, Fill, TensorLayout, TextFile, WeightFile};
 pub use data::{Data, DataKind, NamedTensor, TensorValues};
 pub use error::{ErrorKind, PluginError, contain};
-pub use family::{Device, Family, Model, ModelSource, Placement};
+pub use family::{Device, Family, FloatType, Model, ModelSource, Placement, StageWish};
 pub use info::{Abilities, Checkpoint, FamilyInfo, ModelInfo, StageInfo, TextRules, VoiceInfo, schema_of};
 pub use request::{Extent, Prepared, Prompt, ReferenceAudio, SpeechRequest, Usage, Voice};
 pub use services::{HostServices, Level, Metric, Services};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use omni_plugin_api::{Device, Placement};
+use omni_plugin_api::{Device, FloatType, Placement, StageWish};
 use serde_json::Value as Json;
 
 use super::chunks::ChunkPolicy;
@@ -102,6 +102,26 @@ pub struct PlanContext<'a> {
     pub has_accelerator: Option<bool>,
 }
 
+impl StagePlan {
+    /// What a family is told of the stage.
+    fn wish(&self) -> StageWish {
+        let dtype = self.dtype.as_ref().and_then(|dtype| match dtype.value.as_str() {
+            "float32" => Some(FloatType::F32),
+            "bfloat16" => Some(FloatType::BF16),
+            "float16" => Some(FloatType::F16),
+            _ => None,
+        });
+        StageWish {
+            dtype,
+            sequences: self.max_num_seqs.as_ref().map(|most| most.value as usize),
+            sequence_tokens: self.max_model_len.as_ref().map(|most| most.value),
+            kv_bytes: self.kv_bytes.as_ref().map(|most| most.value),
+            instruction_chars: Some(self.max_instructions_chars.value as usize),
+            is_eager: self.enforce_eager.value,
+        }
+    }
+}
+
 impl Plan {
     /// Checks what was resolved and gives it types.
     pub fn new(resolved: Resolved, context: PlanContext<'_>) -> Result<Self, ConfigError> {
@@ -144,9 +164,10 @@ impl Plan {
         Err(ConfigError::new(ConfigErrorKind::Key, &first.origin, first.key.clone(), format!("{}{}", first.message, more.concat())))
     }
 
-    /// Where the stages run, as a family is told: the device of each stage's first replica.
+    /// Where the stages run, as a family is told: the device of each stage's first replica, and what the operator asks of it.
     pub fn placement(&self) -> Placement {
-        Placement { devices: self.stages.iter().map(|stage| stage.devices.value.first().copied().unwrap_or_default()).collect() }
+        let device = |stage: &StagePlan| stage.devices.value.first().copied().unwrap_or_default();
+        Placement { devices: self.stages.iter().map(device).collect(), wishes: self.stages.iter().map(StagePlan::wish).collect() }
     }
 }
 

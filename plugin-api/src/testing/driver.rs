@@ -49,7 +49,12 @@ enum State {
 impl Rig {
     /// Opens a family on the CPU.
     pub fn open(family: &dyn Family, source: &ModelSource) -> Result<Self, PluginError> {
-        let model = family.open(source, &Placement::default(), Services::silent())?;
+        Self::open_on(family, source, &Placement::default())
+    }
+
+    /// Opens a family as a deploy file would place it.
+    pub fn open_on(family: &dyn Family, source: &ModelSource, placement: &Placement) -> Result<Self, PluginError> {
+        let model = family.open(source, placement, Services::silent())?;
         Ok(Self { info: family.describe(), model, voice: Voice::default() })
     }
 

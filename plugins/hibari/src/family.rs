@@ -20,6 +20,7 @@ impl Family for Hibari {
     fn describe(&self) -> FamilyInfo {
         FamilyInfo {
             name: "hibari".into(),
+            title: "Hibari".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             description: "US English in one voice, small enough for any CPU; its weights are inside.".into(),
             weights_license: "Apache-2.0".into(),

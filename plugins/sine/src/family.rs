@@ -14,6 +14,7 @@ impl Family for SineFamily {
     fn describe(&self) -> FamilyInfo {
         FamilyInfo {
             name: "sine".into(),
+            title: String::new(),
             version: env!("CARGO_PKG_VERSION").into(),
             description: "Speaks a tone that follows the text; it has no weights.".into(),
             weights_license: "Apache-2.0".into(),
@@ -22,7 +23,13 @@ impl Family for SineFamily {
             sample_rate_hz: SAMPLE_RATE_HZ,
             channels: 1,
             stages: stages(),
-            abilities: Abilities { streams: true, native_speed: true, clones: true, reference_rate_hz: SAMPLE_RATE_HZ },
+            abilities: Abilities {
+                streams: true,
+                native_speed: true,
+                clones: true,
+                reference_rate_hz: SAMPLE_RATE_HZ,
+                judges_voices: false,
+            },
             text: TextRules::default(),
             deploy: include_str!("../deploy.yaml").into(),
         }

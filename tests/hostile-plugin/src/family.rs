@@ -46,6 +46,7 @@ impl Family for HostileFamily {
         }
         FamilyInfo {
             name: self.name(),
+            title: String::new(),
             version: env!("CARGO_PKG_VERSION").into(),
             description: "Misbehaves on demand.".into(),
             weights_license: "Apache-2.0".into(),

@@ -57,6 +57,7 @@ fn family(name: &str, checkpoint: Known) -> FamilyInfo {
     let stage = |name: &str, input, output| StageInfo { name: name.to_owned(), input, output };
     FamilyInfo {
         name: name.to_owned(),
+        title: String::new(),
         version: "1.0.0".to_owned(),
         description: String::new(),
         weights_license: String::new(),

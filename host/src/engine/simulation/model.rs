@@ -97,6 +97,7 @@ pub fn info() -> FamilyInfo {
     let stage = |name: &str, input, output| StageInfo { name: name.to_owned(), input, output };
     FamilyInfo {
         name: "modelled".to_owned(),
+        title: String::new(),
         version: "0".to_owned(),
         description: String::new(),
         weights_license: "none".to_owned(),

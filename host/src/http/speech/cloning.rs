@@ -58,7 +58,7 @@ fn clip_of(value: &Value) -> Result<&str, ApiError> {
 
 /// A vector of the model's size.
 pub fn fitting(model: &Served, vector: Vec<f32>) -> Result<Vec<f32>, ApiError> {
-    let (found, name) = (vector.len(), &model.info.name);
+    let (found, name) = (vector.len(), model.info.called());
     let message = match model.model.speaker_embedding_dim {
         Some(dim) if dim as usize == found => return Ok(vector),
         Some(dim) => format!("speaker_embedding has {found} dimensions; expected {dim} for the loaded {name} model"),

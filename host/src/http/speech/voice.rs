@@ -59,7 +59,11 @@ pub async fn choose(app: &App, model: &Served, name: Option<&str>) -> Result<Cho
     if is_one_of(name, &[DEFAULT]) || is_one_of(name, &OPENAI) {
         return Ok(Choice::Own(Voice::default()));
     }
-    mixture(model, name)?.map_or_else(|| Err(unknown(app, model, name)), |parts| Ok(Choice::Mixed(parts)))
+    match mixture(model, name)? {
+        Some(parts) => Ok(Choice::Mixed(parts)),
+        None if model.info.abilities.judges_voices => Ok(Choice::Own(Voice::named(name))),
+        None => Err(unknown(app, model, name)),
+    }
 }
 
 /// The voice of this very name.
@@ -222,7 +226,7 @@ fn unknown(app: &App, model: &Served, name: &str) -> ApiError {
     if names.is_empty() && model.info.abilities.clones {
         let message = format!(
             "Unknown voice '{name}'. {} has no built-in speakers. Upload a voice first via POST /v1/audio/voices, or use ref_audio + ref_text.",
-            model.id
+            model.info.called()
         );
         return ApiError::invalid("voice", message);
     }

@@ -23,7 +23,7 @@ Examples:
   omni-host say \"hello\" -o hello.wav
   echo \"hello\" | omni-host say - -o - | aplay
   omni-host say \"hello\" --seed 7 --speed 1.2 -v heart
-  omni-host say \"hello\" --plugin qwen3_tts=/models/Qwen3-TTS-12Hz-1.7B-CustomVoice
+  omni-host say \"hello\" --model /models/Qwen3-TTS-12Hz-1.7B-CustomVoice
   omni-host say \"hello\" --url http://127.0.0.1:8091";
 
 /// Most bytes of text from standard input.
@@ -45,7 +45,7 @@ pub struct SayArgs {
     /// The voice
     #[arg(short, long)]
     voice: Option<String>,
-    /// The model: a name the server knows, or with one --plugin the checkpoint it loads
+    /// The model: a checkpoint's folder or its id of the hub, or a name that the server or the only --plugin knows
     #[arg(short, long)]
     model: Option<String>,
     /// Ask this server instead of speaking in this process
@@ -103,7 +103,11 @@ fn request(args: &SayArgs, model: Option<&str>, text: &str, format: Format) -> M
 
 /// Loads a model in this process and speaks with it.
 fn speak_here(args: &SayArgs, text: &str, format: Format) -> Result<Vec<u8>, Failure> {
-    let is_checkpoint = matches!(args.models.plugin.as_slice(), [plugin] if plugin.model.is_none());
+    let is_checkpoint = match args.models.plugin.as_slice() {
+        [] => args.model.as_deref().is_some_and(is_checkpoint),
+        [plugin] => plugin.model.is_none(),
+        _ => false,
+    };
     let (checkpoint, name) = if is_checkpoint { (args.model.as_deref(), None) } else { (None, args.model.as_deref()) };
     let plugins = args.models.resolve(checkpoint)?;
     let form = SpeechForm::read(request(args, name, text, format)).map_err(|error| refused(&error))?;
@@ -115,6 +119,11 @@ fn speak_here(args: &SayArgs, text: &str, format: Format) -> Result<Vec<u8>, Fai
         output::complain(&format!("warning: {warning}"));
     }
     Ok(clip.bytes)
+}
+
+/// Whether a model's name is a folder or an id of the hub: models are not called with a slash.
+fn is_checkpoint(model: &str) -> bool {
+    model.contains('/') || Path::new(model).is_dir()
 }
 
 async fn speak(plugins: Vec<PluginSpec>, form: SpeechForm) -> Result<Clip, Failure> {

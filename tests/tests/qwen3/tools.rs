@@ -5,6 +5,7 @@ use std::path::Path;
 
 use omni_tests::server::Server;
 use omni_tests::speech::ask;
+use omni_tests::wav::Wav;
 use serde_json::{Value, json};
 
 use crate::support::{golden, request, run, said, words};
@@ -49,6 +50,24 @@ fn every_published_variant_can_be_made_checked_and_served() {
         let answer = ask(&server, &request(&fields));
         assert_eq!(answer.status, 200, "{variant}: {}", answer.start());
     }
+}
+
+#[test]
+fn a_checkpoint_is_spoken_with_by_its_folder_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("said.wav");
+    let (checkpoint, at) = (golden("custom_voice"), file.to_str().expect("a plain path"));
+    let said_so = run(&words(&["say", "Hi.", "--model", checkpoint.to_str().expect("a plain path"), "--seed", "7", "-o", at]), &[]);
+    assert!(said_so.status.success(), "{}", said(&said_so));
+    check_frames_of(&fs::read(&file).expect("a file"));
+    let nowhere = run(&words(&["say", "Hi.", "--model", "no/such-model", "-o", at]), &[]);
+    assert!(!nowhere.status.success() && said(&nowhere).contains("no/such-model"), "{}", said(&nowhere));
+}
+
+/// Fails unless a WAV file holds frames of the codec.
+fn check_frames_of(file: &[u8]) {
+    let samples = Wav::read(file).expect("a WAV file").samples.len();
+    assert!(samples > 0 && samples.is_multiple_of(1920), "{samples} samples are no whole frames");
 }
 
 #[test]

@@ -22,6 +22,7 @@ impl Family for Qwen3Tts {
     fn describe(&self) -> FamilyInfo {
         FamilyInfo {
             name: "qwen3_tts".into(),
+            title: "Qwen3-TTS".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             description: "Qwen3-TTS, 12.5 Hz: built-in voices, voices from a description, voices from a reference.".into(),
             weights_license: "Apache-2.0".into(),
@@ -34,7 +35,13 @@ impl Family for Qwen3Tts {
             sample_rate_hz: SAMPLE_RATE_HZ,
             channels: 1,
             stages: stages(),
-            abilities: Abilities { streams: true, native_speed: false, clones: true, reference_rate_hz: SAMPLE_RATE_HZ },
+            abilities: Abilities {
+                streams: true,
+                clones: true,
+                reference_rate_hz: SAMPLE_RATE_HZ,
+                judges_voices: true,
+                ..Abilities::default()
+            },
             text: TextRules::default(),
             deploy: include_str!("../deploy.yaml").into(),
         }

@@ -9,7 +9,7 @@ use omni_blocks::codecs::qwen12hz::{self, Decoder, Encoder};
 use omni_blocks::encoders::{Ecapa, EcapaConfig};
 use omni_blocks::load::{Checkpoint, LoadError, Progress, Reader};
 use omni_blocks::signal::{MelFrontEnd, MelSpec};
-use omni_plugin_api::{Placement, PluginError, Services};
+use omni_plugin_api::{FloatType, Placement, PluginError, Services};
 
 use crate::config::Config;
 use crate::family::SAMPLE_RATE_HZ;
@@ -66,7 +66,10 @@ impl Weights {
         manifest::main(config, speaker).check(&main).map_err(refuse)?;
         manifest::codec(&codec_config).check(&codec).map_err(refuse)?;
         let (device, codec_device) = (device(placement.device(0))?, device(placement.device(1))?);
-        let dtype = if device == Device::flex() { DType::F32 } else { DType::BF16 };
+        let dtype = dtype(placement.wish(0).dtype, &device)?;
+        if placement.wish(1).dtype.is_some_and(|wish| wish != FloatType::F32) {
+            services.warn("code2wav runs in float32: its activation functions lose the sound in 16 bits");
+        }
         let (done, total) = (Cell::new(0), main.bytes() + codec.bytes());
         let progress = |bytes: u64| {
             services.progress("weights", bytes.min(total), total);
@@ -142,8 +145,21 @@ fn codec_config(directory: &Path) -> Result<qwen12hz::Config, PluginError> {
     qwen12hz::Config::from_json(&text).map_err(|error| wrong(error.to_string()))
 }
 
+/// What the talker's matrices are made of: `f32` is fastest on the processor, `bf16` half as large.
+fn dtype(wish: Option<FloatType>, device: &Device) -> Result<DType, PluginError> {
+    match wish {
+        Some(FloatType::F32) => Ok(DType::F32),
+        Some(FloatType::BF16) => Ok(DType::BF16),
+        Some(FloatType::F16) => Err(PluginError::checkpoint(
+            "dtype: float16 cannot hold the activations of Qwen3-TTS; choose bfloat16 or float32 for the talker",
+        )),
+        None if *device == Device::flex() => Ok(DType::F32),
+        None => Ok(DType::BF16),
+    }
+}
+
 /// The device that the host chose.
-fn device(of: omni_plugin_api::Device) -> Result<Device, PluginError> {
+pub fn device(of: omni_plugin_api::Device) -> Result<Device, PluginError> {
     match of {
         omni_plugin_api::Device::Cpu => Ok(Device::flex()),
         omni_plugin_api::Device::Cuda(index) => cuda(index),
@@ -152,7 +168,7 @@ fn device(of: omni_plugin_api::Device) -> Result<Device, PluginError> {
 
 #[cfg(feature = "cuda")]
 fn cuda(index: u32) -> Result<Device, PluginError> {
-    Ok(Device::cuda(index as usize))
+    Ok(omni_blocks::device::cuda(index as usize))
 }
 
 #[cfg(not(feature = "cuda"))]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use omni_plugin_api::{
-    Extent, Model, ModelInfo, NamedTensor, Placement, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, Stepwise,
-    Usage, Voice, VoiceInfo,
+    Extent, Model, ModelInfo, NamedTensor, Placement, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, StageWish,
+    Stepwise, Usage, Voice, VoiceInfo,
 };
 
 use crate::config::Config;
@@ -14,14 +14,17 @@ use crate::family::SAMPLE_RATE_HZ;
 use crate::generation::Generation;
 use crate::layout::{Layout, Script};
 use crate::load::{Cloning, Weights};
+use crate::nn::Talker;
 use crate::prompt::{Conditioning, Speech};
 use crate::request::Qwen3Request;
 use crate::stages::{Code2Wav, Frames, PAGE, TalkerRoom, TalkerStage};
 use crate::text::Reader;
-use crate::voice::{Asked, MOST_FRAMES, ask};
+use crate::voice::{Asked, LONGEST_INSTRUCTION, MOST_FRAMES, ask};
 
 /// Most positions of one sequence: as many frames as may be asked for, and as much prompt again.
 const LONGEST: usize = 2 * MOST_FRAMES as usize;
+/// Positions of a sequence of ordinary length: a prompt, and more than a minute of speech.
+const ORDINARY: usize = 1024;
 /// Frames that a text may take when the request sets no limit: this many, and [`FRAMES_A_TOKEN`] for each of its tokens.
 const LEAST_BUDGET: u64 = 192;
 /// Almost a second a token: several times what slow speech takes.
@@ -35,6 +38,8 @@ pub struct Qwen3Model {
     generation: Generation,
     reader: Reader,
     weights: Arc<Weights>,
+    /// What the operator asks of the stages.
+    wishes: [StageWish; 2],
     services: Services,
 }
 
@@ -45,7 +50,8 @@ impl Qwen3Model {
         let generation = Generation::open(directory)?;
         let reader = Reader::open(directory).map_err(|error| PluginError::checkpoint(error.to_string()))?;
         let weights = Weights::open(directory, &config, placement, context(&config), services)?;
-        Ok(Self { config: Arc::new(config), generation, reader, weights: Arc::new(weights), services: services.clone() })
+        let wishes = [placement.wish(0), placement.wish(1)];
+        Ok(Self { config: Arc::new(config), generation, reader, weights: Arc::new(weights), wishes, services: services.clone() })
     }
 
     /// The tokens of a speech.
@@ -95,10 +101,17 @@ fn context(config: &Config) -> usize {
     config.talker_config.decoder.max_position_embeddings.min(LONGEST)
 }
 
-/// How much a talker holds: on an accelerator many sequences of ordinary length, on the processor a few.
-fn room(config: &Config, device: &Device) -> TalkerRoom {
-    let slots = if *device == Device::flex() { 16 } else { 64 };
-    TalkerRoom { slots, positions: context(config).max(slots * 1024) }
+/// Slots of a stage when the operator does not say: on an accelerator many, on the processor a few.
+fn slots(wish: StageWish, device: &Device) -> usize {
+    wish.sequences.unwrap_or(if *device == Device::flex() { 16 } else { 64 }).max(1)
+}
+
+/// How much a talker holds: what the operator gives it, else one sequence of any length or all slots with sequences of ordinary length.
+fn room(config: &Config, wish: StageWish, weights: &Weights) -> TalkerRoom {
+    let slots = slots(wish, &weights.device);
+    let each = Talker::kv_shape(&config.talker_config).bytes_per_position(weights.dtype);
+    let given = wish.kv_bytes.map(|bytes| usize::try_from(bytes / each.max(1)).unwrap_or(usize::MAX));
+    TalkerRoom { slots, positions: given.unwrap_or(context(config).max(slots * ORDINARY)).max(PAGE) }
 }
 
 impl Model for Qwen3Model {
@@ -114,7 +127,7 @@ impl Model for Qwen3Model {
 
     fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {
         let fields = Qwen3Request::of(request)?;
-        let asked = ask(&fields, voice, &self.config)?;
+        let asked = ask(&fields, voice, &self.config, self.wishes[0].instruction_chars.unwrap_or(LONGEST_INSTRUCTION))?;
         let is_clone = self.weights.cloning.is_some();
         let script = self.script(&request.input, &asked, fields.non_streaming_mode.unwrap_or(!is_clone))?;
         let usage =
@@ -146,16 +159,25 @@ impl Model for Qwen3Model {
     }
 
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
-        let room = room(&self.config, &self.weights.device);
+        let [talker, code2wav] = self.wishes;
         match index {
             0 => {
-                let frames = if self.weights.device == Device::flex() { Frames::Plain } else { Frames::Recorded };
+                let room = room(&self.config, talker, &self.weights);
+                let is_plain = talker.is_eager || self.weights.device == Device::flex();
+                let frames = if is_plain { Frames::Plain } else { Frames::Recorded };
                 let (weights, config) = (Arc::clone(&self.weights), Arc::clone(&self.config));
                 let mut stage = TalkerStage::new(weights, config, room, frames, self.services.clone());
                 stage.warm()?;
                 Ok(Stepwise::boxed(stage))
             }
-            1 => Ok(Stepwise::boxed(Code2Wav::new(Arc::clone(&self.weights.decoder), room.slots))),
+            1 => {
+                let device = self.weights.decoder.device();
+                let mut stage = Code2Wav::new(Arc::clone(&self.weights.decoder), slots(code2wav, &device));
+                if device != Device::flex() {
+                    stage.warm()?;
+                }
+                Ok(Stepwise::boxed(stage))
+            }
             _ => Err(PluginError::internal(format!("qwen3_tts has 2 stages, asked for number {index}"))),
         }
     }

@@ -9,8 +9,8 @@ use crate::prompt::Conditioning;
 use crate::request::Qwen3Request;
 use crate::task::Task;
 
-/// Longest instruction in characters.
-const LONGEST_INSTRUCTION: usize = 500;
+/// Longest instruction in characters, unless the operator chose.
+pub const LONGEST_INSTRUCTION: usize = 500;
 /// Most frames a request may ask for.
 pub const MOST_FRAMES: u64 = 4096;
 /// The language that the model finds out itself.
@@ -31,8 +31,8 @@ pub struct Asked {
     pub conditioning: Conditioning,
 }
 
-/// Checks a request against a checkpoint. The first fault wins.
-pub fn ask(fields: &Qwen3Request, voice: &Voice, config: &Config) -> Result<Asked, PluginError> {
+/// Checks a request against a checkpoint, its instruction against `instruction_chars`. The first fault wins.
+pub fn ask(fields: &Qwen3Request, voice: &Voice, config: &Config, instruction_chars: usize) -> Result<Asked, PluginError> {
     let talker = &config.talker_config;
     let task = task(fields, voice, config.task()?)?;
     let language = language(fields.language.as_deref(), talker)?;
@@ -43,7 +43,7 @@ pub fn ask(fields: &Qwen3Request, voice: &Voice, config: &Config) -> Result<Aske
         Task::Base => reference(fields, voice, &conditioning)?,
         Task::CustomVoice | Task::VoiceDesign => no_reference(fields).map(|()| None)?,
     };
-    let instruction = instruction(fields, task)?;
+    let instruction = instruction(fields, task, instruction_chars)?;
     if fields.max_new_tokens.is_some_and(|frames| frames > MOST_FRAMES) {
         return Err(PluginError::invalid("max_new_tokens", format!("max_new_tokens cannot exceed {MOST_FRAMES}")));
     }
@@ -169,7 +169,7 @@ fn check_codes(codes: &[i32], talker: &TalkerConfig) -> Result<(), PluginError> 
 /// The transcript, where the reference's codes are continued.
 fn reference(fields: &Qwen3Request, voice: &Voice, conditioning: &Conditioning) -> Result<Option<String>, PluginError> {
     if conditioning.embedding.is_none() {
-        return Err(match &voice.name {
+        return Err(match voice.name.as_deref().map(str::to_lowercase) {
             Some(name) => {
                 PluginError::invalid("voice", format!("Base task with built-in speaker '{name}' requires 'ref_audio' for voice cloning"))
             }
@@ -196,13 +196,13 @@ fn no_reference(fields: &Qwen3Request) -> Result<(), PluginError> {
     Ok(())
 }
 
-fn instruction(fields: &Qwen3Request, task: Task) -> Result<Option<String>, PluginError> {
+fn instruction(fields: &Qwen3Request, task: Task, most: usize) -> Result<Option<String>, PluginError> {
     let text = fields.instructions.as_deref().filter(|text| !text.trim().is_empty());
     if task == Task::VoiceDesign && text.is_none() {
         return Err(PluginError::invalid("instructions", "VoiceDesign task requires 'instructions' to describe the voice"));
     }
-    if text.is_some_and(|text| text.chars().count() > LONGEST_INSTRUCTION) {
-        return Err(PluginError::invalid("instructions", format!("Instructions too long (max {LONGEST_INSTRUCTION} characters)")));
+    if text.is_some_and(|text| text.chars().count() > most) {
+        return Err(PluginError::invalid("instructions", format!("Instructions too long (max {most} characters)")));
     }
     Ok(text.map(str::to_owned))
 }

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use common::Golden;
 use omni_plugin_api::testing::{Rig, assert_batch_equals_single, assert_slots_are_clean, assert_streamed_equals_whole};
-use omni_plugin_api::{
-    Data, FinishReason, Model, Placement, SeqId, SeqWork, Services, SpeechRequest, StageEvent, StepPlan, StepStage, Voice,
-};
+use omni_plugin_api::{Data, Device, FinishReason, Model, SeqId, SeqWork, Services, SpeechRequest, StageEvent, StepPlan, StepStage, Voice};
 use qwen3_tts::model::Qwen3Model;
 use qwen3_tts::stages::{Frames, TalkerRoom, TalkerStage};
 use serde_json::json;
@@ -39,15 +37,20 @@ fn requests(count: usize) -> Vec<SpeechRequest> {
     TEXTS.iter().take(count).enumerate().map(request).collect()
 }
 
+/// How far apart two ways of the same speech may be. On the CPU a row's sums do not depend on its batch; on a GPU the kernel does.
+fn gap() -> f32 {
+    if common::placement().device(0) == Device::Cpu { 0.0 } else { 1e-3 }
+}
+
 fn custom() -> Rig {
     Golden::open("custom_voice").rig(Voice::default())
 }
 
 #[test]
-fn a_batch_equals_its_requests_alone_bit_for_bit() {
+fn a_batch_equals_its_requests_alone() {
     let rig = custom();
     for count in [1, 3, 8] {
-        assert_batch_equals_single(&rig, &requests(count), 0.0);
+        assert_batch_equals_single(&rig, &requests(count), gap());
     }
 }
 
@@ -55,7 +58,7 @@ fn a_batch_equals_its_requests_alone_bit_for_bit() {
 fn clones_in_a_batch_equal_clones_alone() {
     let golden = Golden::open("base");
     let rig = golden.rig(golden.voice(golden.case("icl_long_text")));
-    assert_batch_equals_single(&rig, &requests(3), 0.0);
+    assert_batch_equals_single(&rig, &requests(3), gap());
     assert_streamed_equals_whole(&rig, &requests(3)[2], &[1, 3], 1e-4);
 }
 
@@ -68,7 +71,7 @@ fn streamed_audio_is_the_whole_audio() {
 #[test]
 fn a_used_slot_is_a_fresh_one() {
     let requests = requests(6);
-    assert_slots_are_clean(&custom(), &requests[5], &requests[2], 0.0);
+    assert_slots_are_clean(&custom(), &requests[5], &requests[2], gap());
 }
 
 #[test]
@@ -92,7 +95,7 @@ fn a_limit_that_was_asked_for_is_an_end_and_one_that_was_not_an_error() {
 
 /// The codes of requests that a talker speaks together.
 fn spoken(golden: &Golden, requests: &[SpeechRequest], frames: Frames) -> BTreeMap<SeqId, Vec<i32>> {
-    let model = Qwen3Model::open(&golden.directory, &Placement::default(), &Services::silent()).expect("it opens");
+    let model = Qwen3Model::open(&golden.directory, &common::placement(), &Services::silent()).expect("it opens");
     let room = TalkerRoom { slots: 8, positions: 2048 };
     let mut stage = TalkerStage::new(golden.weights(), Arc::new(golden.config.clone()), room, frames, Services::silent());
     stage.warm().expect("it can be warmed");

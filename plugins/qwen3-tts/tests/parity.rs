@@ -2,12 +2,12 @@
 
 mod common;
 
-use burn::tensor::{DType, Tensor, TensorData};
+use burn::tensor::{DType, Tensor};
 use common::{Case, Golden, distance, ids, values};
 use omni_blocks::kv::{KvRow, PagedKv};
 use omni_blocks::sample::{Chain, History};
 use omni_blocks::text::Bpe;
-use omni_plugin_api::{Model, Placement, Services};
+use omni_plugin_api::{FloatType, Model, Services};
 use qwen3_tts::generation::{Generation, first_chain, rest_chain};
 use qwen3_tts::layout::Layout;
 use qwen3_tts::load::Weights;
@@ -19,6 +19,8 @@ use serde::Deserialize;
 
 /// Relative to the norm.
 const TOLERANCE: f32 = 1e-4;
+/// The same where the talker has 8 bits of precision.
+const TOLERANCE_BF16: f32 = 3e-2;
 
 /// A case read by the family: its prompt and what goes with it.
 fn read(golden: &Golden, model: &Qwen3Model, case: &Case) -> (Speech, Conditioning) {
@@ -29,7 +31,7 @@ fn read(golden: &Golden, model: &Qwen3Model, case: &Case) -> (Speech, Conditioni
 }
 
 fn model(golden: &Golden) -> Qwen3Model {
-    Qwen3Model::open(&golden.directory, &Placement::default(), &Services::silent()).expect("the checkpoint opens")
+    Qwen3Model::open(&golden.directory, &common::placement(), &Services::silent()).expect("the checkpoint opens")
 }
 
 fn prompt(golden: &Golden, weights: &Weights, speech: &Speech, conditioning: &Conditioning) -> PromptRows {
@@ -74,11 +76,11 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn new(golden: &Golden, talker: &'a Talker) -> Self {
+    fn new(golden: &Golden, weights: &'a Weights) -> Self {
         let shape = Talker::kv_shape(&golden.config.talker_config);
-        let mut kv = PagedKv::new(shape, 32, 8, &burn::tensor::Device::flex(), DType::F32);
+        let mut kv = PagedKv::new(shape, 32, 8, &weights.device, weights.dtype);
         let row = kv.reserve(256).expect("all pages");
-        Self { talker, kv, row }
+        Self { talker: &weights.talker, kv, row }
     }
 
     fn read(&mut self, rows: Tensor<3>) -> Tensor<3> {
@@ -125,8 +127,16 @@ impl Injected {
     }
 }
 
+fn is_exact(weights: &Weights) -> bool {
+    weights.dtype == DType::F32
+}
+
+fn tolerance(weights: &Weights) -> f32 {
+    if is_exact(weights) { TOLERANCE } else { TOLERANCE_BF16 }
+}
+
 /// Checks what a traced case recorded of one tensor.
-fn check_trace(golden: &Golden, case: &Case, name: &str, index: usize, found: &[f32], columns: &[usize]) {
+fn check_trace(golden: &Golden, case: &Case, tolerance: f32, (name, index): (&str, usize), found: &[f32], columns: &[usize]) {
     if !case.trace {
         return;
     }
@@ -135,72 +145,88 @@ fn check_trace(golden: &Golden, case: &Case, name: &str, index: usize, found: &[
     let row = &all[index * width..][..width];
     let wanted: Vec<f32> = if columns.is_empty() { row.to_vec() } else { columns.iter().map(|column| row[*column]).collect() };
     let gap = distance(found, &wanted);
-    assert!(gap < TOLERANCE, "{}: {name} {index} is off by {gap}", case.name);
+    assert!(gap < tolerance, "{}: {name} {index} is off by {gap}", case.name);
 }
 
-/// Speaks a case step by step and checks everything that was recorded; the codes it gave.
+/// Speaks a case step by step and checks everything that was recorded; the codes it drew. What it reads on is what was published, so that
+/// with fewer digits one code that falls the other way does not end the comparison.
 fn speak(golden: &Golden, model: &Qwen3Model, weights: &Weights, case: &Case) -> Vec<i32> {
     let (speech, conditioning) = read(golden, model, case);
     let PromptRows { rows, trailing } = prompt(golden, weights, &speech, &conditioning);
     let talker = &weights.talker;
     let (steps, codes) = (talker.codebooks() - 1, talker.codes());
     let columns: Vec<usize> = (0..codes).chain([golden.config.talker_config.codec_eos_token_id as usize]).collect();
-    let noise = Injected::of(golden, case);
-    let mut reading = Reading::new(golden, talker);
+    let (noise, published) = (Injected::of(golden, case), golden.ints(&format!("{}.codes", case.name)).0);
+    let tolerance = tolerance(weights);
+    let mut reading = Reading::new(golden, weights);
     let all = reading.read(rows);
     if case.trace {
         let gap = distance(&values(all.clone()), &golden.floats(&format!("{}.hidden", case.name)).0);
-        assert!(gap < TOLERANCE, "{}: the hidden states of the prompt are off by {gap}", case.name);
+        assert!(gap < tolerance, "{}: the hidden states of the prompt are off by {gap}", case.name);
     }
     let mut hidden = all.clone().narrow(1, all.dims()[1] - 1, 1);
     let mut history = History::default();
     let mut kv = talker.frame_kv(1, &weights.device, weights.dtype);
-    let mut spoken = Vec::new();
-    for frame in 0..=case.frames {
+    let mut drawn = Vec::new();
+    for (frame, published) in published.chunks_exact(steps + 1).map(Some).chain([None]).enumerate() {
         let mut logits = values(talker.logits(hidden.clone()));
-        check_trace(golden, case, "logits", frame, &logits, &columns);
+        check_trace(golden, case, tolerance, ("logits", frame), &logits, &columns);
         let first = first_chain(codes as u32).draw(&mut logits, &speech.first, &history, |id| noise.first(frame, id)).expect("a draw");
-        if first as usize == codes {
-            assert!(case.stopped && frame == case.frames, "{}: it ended after {frame} frames", case.name);
+        let Some(published) = published else {
+            assert!(!is_exact(weights) || !case.stopped || first as usize == codes, "{}: it did not end after {frame} frames", case.name);
             break;
-        }
-        if frame == case.frames {
-            break;
-        }
-        history.push(first);
-        let first: Tensor<1, burn::tensor::Int> = ids(&[i64::from(first)], [1, 1]).squeeze_dim(0);
+        };
+        drawn.push(first as i32);
+        history.push(published[0] as u32);
+        let code = |place: usize| -> Tensor<1, burn::tensor::Int> { ids(&[i64::from(published[place])], [1, 1]).squeeze_dim(0) };
         let mut recorded = Vec::new();
-        let rest = talker.rest::<String>(hidden, first.clone(), &mut kv, &mut |step, logits| {
+        let rest = talker.rest::<String>(hidden, code(0), &mut kv, &mut |step, logits| {
             let mut logits = values(logits);
             recorded.extend(logits.clone());
-            let code = draw_rest(&rest_chain(), &speech, &mut logits, |id| noise.rest(frame, step, steps, id));
-            Ok(Tensor::from_data(TensorData::new(vec![i64::from(code)], [1]), &weights.device))
+            drawn.push(draw_rest(&rest_chain(), &speech, &mut logits, |id| noise.rest(frame, step, steps, id)) as i32);
+            Ok(code(step + 1))
         });
-        check_trace(golden, case, "predictor_logits", frame, &recorded, &[]);
-        let codes = Tensor::stack::<2>([vec![first], rest.expect("codes")].concat(), 1);
-        spoken.extend(codes.clone().into_data().iter::<i32>());
+        check_trace(golden, case, tolerance, ("predictor_logits", frame), &recorded, &[]);
+        let codes = Tensor::stack::<2>([vec![code(0)], rest.expect("codes")].concat(), 1);
         let text = trailing.clone().narrow(0, frame.min(trailing.dims()[0] - 1), 1);
         let row = talker.frames(codes) + text;
-        check_trace(golden, case, "step_rows", frame, &values(row.clone()), &[]);
+        check_trace(golden, case, tolerance, ("step_rows", frame), &values(row.clone()), &[]);
         hidden = reading.read(row.unsqueeze());
-        check_trace(golden, case, "step_hidden", frame, &values(hidden.clone()), &[]);
+        check_trace(golden, case, tolerance, ("step_hidden", frame), &values(hidden.clone()), &[]);
     }
-    spoken
+    drawn
 }
 
 fn draw_rest(chain: &Chain, speech: &Speech, logits: &mut [f32], noise: impl Fn(u32) -> f32) -> u32 {
     chain.draw(logits, &speech.rest, &History::default(), noise).expect("a draw")
 }
 
-#[test]
-fn every_case_is_spoken_as_published() {
+/// Share of the published codes that were drawn as well, case by case.
+fn agreement(dtype: FloatType) -> Vec<(String, f32)> {
+    let mut shares = Vec::new();
     for golden in Golden::all() {
-        let (model, weights) = (model(&golden), golden.weights());
+        let (model, weights) = (model(&golden), golden.weights_in(dtype));
         for case in &golden.cases {
             let wanted = golden.ints(&format!("{}.codes", case.name)).0;
-            assert_eq!(speak(&golden, &model, &weights, case), wanted, "{}", case.name);
+            let drawn = speak(&golden, &model, &weights, case);
+            assert_eq!(drawn.len(), wanted.len(), "{}", case.name);
+            let agreeing = drawn.iter().zip(&wanted).filter(|(drawn, wanted)| drawn == wanted).count();
+            shares.push((case.name.clone(), agreeing as f32 / wanted.len() as f32));
         }
     }
+    shares
+}
+
+#[test]
+fn every_case_is_spoken_as_published() {
+    let other: Vec<_> = agreement(FloatType::F32).into_iter().filter(|(_, share)| *share < 1.0).collect();
+    assert!(other.is_empty(), "other codes than published: {other:?}");
+}
+
+#[test]
+fn sixteen_bits_stay_close_to_what_was_published() {
+    let far: Vec<_> = agreement(FloatType::BF16).into_iter().filter(|(_, share)| *share < 0.8).collect();
+    assert!(far.is_empty(), "too few of the published codes: {far:?}");
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn what_a_clone_needs() {
     let nobody = Voice::default();
     let needs = "Base task requires 'ref_audio' or 'speaker_embedding' for voice cloning";
     assert_eq!(refusal(&model, base(json!({})), &nobody), ("ref_audio".into(), needs.into()));
-    let unheard = "Base task with built-in speaker 'Ann' requires 'ref_audio' for voice cloning";
+    let unheard = "Base task with built-in speaker 'ann' requires 'ref_audio' for voice cloning";
     assert_eq!(refusal(&model, base(json!({})), &Voice::named("Ann")), ("voice".into(), unheard.into()));
     let silent = Voice { transcript: Some(" ".into()), ..stored.clone() };
     let text = "Base task requires non-empty 'ref_text' (transcript of the reference audio) unless 'x_vector_only_mode' is enabled";

@@ -1,10 +1,11 @@
 //! Cloning: voices from clips, from vectors, from uploads, and what is refused.
 
+use omni_tests::server::Server;
 use omni_tests::speech::ask;
 use omni_tests::upload::{Form, data_url, delete, listing, tone};
 use serde_json::{Value, json};
 
-use crate::support::{refused, request, server, speak};
+use crate::support::{golden, refused, request, server, serving, speak};
 
 const ENGLISH: &str = "Hello there, how are you today?";
 const REFERENCE: &str = "The birch canoe slid on the smooth planks.";
@@ -79,7 +80,8 @@ fn a_clone_without_its_parts() {
     refused(server, &base(json!({"ref_audio": clip_url(220.0), "ref_text": "  "})), no_text);
     let form = "ref_audio must be a URL (http/https), base64 data URL (data:...), or file URI (file://...)";
     refused(server, &base(json!({"ref_audio": "ftp://127.0.0.1/a.wav", "x_vector_only_mode": true})), form);
-    refused_with(&base(json!({"voice": "someone"})), "'someone'");
+    let nobody = "Base task with built-in speaker 'someone' requires 'ref_audio' for voice cloning";
+    refused(server, &base(json!({"voice": "Someone"})), nobody);
 }
 
 #[test]
@@ -87,5 +89,24 @@ fn a_speaker_vector_of_the_wrong_kind() {
     let server = server("base");
     let with = |vector: Value| json!({"input": "Hi.", "task_type": "Base", "speaker_embedding": vector});
     refused(server, &with(json!([])), "'speaker_embedding' must be a non-empty list of floats");
-    refused_with(&with(json!([0.1, 0.2, 0.3])), "speaker_embedding has 3 dimensions; expected 32 for the loaded");
+    refused_with(&with(json!([0.1, 0.2, 0.3])), "speaker_embedding has 3 dimensions; expected 32 for the loaded Qwen3-TTS model");
+}
+
+#[test]
+fn speech_that_does_not_end_is_drawn_again_once_where_the_seed_is_free() {
+    let server = Server::start_with(&serving(&golden("base")));
+    let vector: Vec<f32> = (0..32).map(|number| number as f32 / 32.0 - 0.5).collect();
+    // What is most likely is the same for every seed: the second try ends like the first.
+    let endless = json!({"do_sample": false, "subtalker_dosample": false, "repetition_penalty": 1.0});
+    let request = json!({"input": "Hi.", "task_type": "Base", "speaker_embedding": vector, "extra_params": endless});
+    let tries = || server.log().matches("once more with another seed").count();
+    for (more, tried_again) in [(json!({}), 1), (json!({"seed": 7}), 0), (json!({"stream": true, "response_format": "pcm"}), 0)] {
+        let mut request = request.clone();
+        more.as_object().expect("fields").iter().for_each(|(name, value)| request[name] = value.clone());
+        let before = tries();
+        let answer = ask(&server, &request);
+        assert!(answer.text().contains("did not emit codec EOS before its token budget"), "{more}: {}", answer.start());
+        assert_eq!(tries() - before, tried_again, "{more}: {}", server.log());
+        assert_eq!(answer.status, if more.get("stream").is_some() { 200 } else { 500 }, "{more}");
+    }
 }

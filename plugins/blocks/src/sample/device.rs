@@ -1,14 +1,14 @@
 //! The chain and the draw as tensor operations, for steps that never leave the device.
 //!
 //! It does what [`Chain`](super::Chain) does with `Penalty`, `MinTokens`, `Temperature`, `TopK`, `TopP` in this order, for requests that
-//! keep at most [`CANDIDATES`] candidates. The noise is that of [`NoiseKey`](super::NoiseKey): its base is worked out on the host, the
-//! rest here.
+//! keep at most [`CANDIDATES`] candidates. The noise is that of [`NoiseKey`](super::NoiseKey): the hash of its seed is worked out on the
+//! host, once a request, the rest here.
 
 use burn::tensor::activation::softmax;
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
-use super::noise::{FIRST, SECOND, STEP};
-use super::{NoiseKey, Settings};
+use super::Settings;
+use super::noise::{FIRST, SECOND, STEP, seed_hash};
 
 /// Candidates that a draw looks at: as many as published settings keep, and some.
 pub const CANDIDATES: usize = 64;
@@ -81,18 +81,37 @@ impl DeviceSettings {
     }
 }
 
-/// The ranks of candidates, `[1, CANDIDATES]`: made once, since a recorded step may take nothing from the host.
+/// The numbers from 0 on that draws count with: made once, since a recorded step may take nothing from the host.
 #[derive(Debug, Clone)]
 pub struct Lane {
+    /// Ranks of candidates, `[1, CANDIDATES]`.
     ranks: Tensor<2>,
+    /// Codebooks of a frame, `[1, codebooks]`.
+    codebooks: Tensor<2, Int>,
 }
 
 impl Lane {
-    /// The ranks on a device.
-    pub fn new(device: &Device) -> Self {
+    /// The numbers on a device, for frames of `codebooks` draws.
+    pub fn new(codebooks: usize, device: &Device) -> Self {
         let ranks: Vec<f32> = (0..CANDIDATES).map(|rank| rank as f32).collect();
-        Self { ranks: Tensor::from_data(TensorData::new(ranks, [1, CANDIDATES]), (device, DType::F32)) }
+        let draws: Vec<i64> = (0..codebooks as i64).collect();
+        Self {
+            ranks: Tensor::from_data(TensorData::new(ranks, [1, CANDIDATES]), (device, DType::F32)),
+            codebooks: Tensor::from_data(TensorData::new(draws, [1, codebooks]), device),
+        }
     }
+
+    /// The bases of the noise of a frame's draws: seeds as [`signed_seed`] gives them and frames, `[R, 1]` each, to `[R, codebooks]`.
+    pub fn bases(&self, seeds: Tensor<2, Int>, frames: Tensor<2, Int>) -> Tensor<2, Int> {
+        let ([rows, _], [_, codebooks]) = (seeds.dims(), self.codebooks.dims());
+        let frames = absorb(seeds, frames).expand([rows, codebooks]);
+        absorb(frames, self.codebooks.clone().expand([rows, codebooks]))
+    }
+}
+
+/// Takes words into a hash, as the noise does.
+fn absorb(hash: Tensor<2, Int>, words: Tensor<2, Int>) -> Tensor<2, Int> {
+    word(mix(word(word(hash).bitwise_xor(word(words)))).add_scalar(signed(STEP)))
 }
 
 /// Marks ids `[R]` in rows of `seen` `[n, V]`: row `slots[r]` gets a 1 at `ids[r]`.
@@ -103,11 +122,9 @@ pub fn mark(seen: Tensor<2>, slots: Tensor<1, Int>, ids: Tensor<1, Int>) -> Tens
     seen.scatter_nd(places, ones, IndexingUpdateOp::Assign)
 }
 
-impl NoiseKey {
-    /// The base as the signed number of the same bits, which every device can hold.
-    pub fn signed_base(&self) -> i64 {
-        i64::from(self.base() as i32)
-    }
+/// What the noise of a request begins with, as the signed number of the same bits, which every device can hold; see [`Lane::bases`].
+pub fn signed_seed(seed: u64) -> i64 {
+    i64::from(seed_hash(seed) as i32)
 }
 
 /// The noise of candidates: bases and ids `[R, n]` to `[R, n]`.
@@ -145,12 +162,12 @@ fn signed(factor: u32) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Chain, History, Op};
+    use crate::sample::{Chain, History, NoiseKey, Op};
 
     #[test]
     fn the_device_draws_what_the_chain_draws() {
         let device = Device::flex();
-        let (vocabulary, lane) = (200, Lane::new(&device));
+        let (vocabulary, lane) = (200, Lane::new(3, &device));
         let settings = [
             Settings { temperature: 0.9, top_k: 50, top_p: 1.0, penalty: 1.3, min_tokens: 0 },
             Settings { temperature: 1.5, top_k: 20, top_p: 0.7, penalty: 1.0, min_tokens: 0 },
@@ -166,10 +183,12 @@ mod tests {
         for frame in 0..200 {
             let noise = |row: u64| NoiseKey { seed: 9 + row, frame, codebook: 1 };
             let logits: Vec<f32> = (0..3 * vocabulary as u32).map(|id| 4.0 - noise(77).exponential(id + 1000 * frame) * 2.0).collect();
-            let bases: Vec<i64> = (0..3).map(|row| noise(row).signed_base()).collect();
+            let seeds: Vec<i64> = (0..3).map(|row| signed_seed(9 + row)).collect();
             let tensor = Tensor::<2>::from_data(TensorData::new(logits.clone(), [3, vocabulary]), &device);
             let of = DeviceSettings::of(&numbers, 0);
-            let bases = Tensor::<2, Int>::from_data(TensorData::new(bases, [3, 1]), &device);
+            let seeds = Tensor::<2, Int>::from_data(TensorData::new(seeds, [3, 1]), &device);
+            let frames = Tensor::<2, Int>::full([3, 1], i64::from(frame), &device);
+            let bases = lane.bases(seeds, frames).narrow(1, 1, 1);
             let drawn = of.draw(of.penalise(tensor, seen.clone()), bases, &lane).into_data().iter::<i64>().collect::<Vec<_>>();
             for (row, logits) in logits.chunks_exact(vocabulary).enumerate() {
                 let key = noise(row as u64);

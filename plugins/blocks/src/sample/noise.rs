@@ -21,9 +21,17 @@ impl NoiseKey {
 
     /// The part of the hash that all candidates share.
     pub fn base(&self) -> u32 {
-        let words = [self.seed as u32, (self.seed >> 32) as u32, self.frame, self.codebook];
-        words.into_iter().fold(0, |hash, word| mix(hash ^ word).wrapping_add(STEP))
+        absorb(seed_hash(self.seed), [self.frame, self.codebook])
     }
+}
+
+/// The part of the hash that all draws of a request share.
+pub(super) fn seed_hash(seed: u64) -> u32 {
+    absorb(0, [seed as u32, (seed >> 32) as u32])
+}
+
+fn absorb(hash: u32, words: [u32; 2]) -> u32 {
+    words.into_iter().fold(hash, |hash, word| mix(hash ^ word).wrapping_add(STEP))
 }
 
 /// The golden ratio as a 32-bit fraction: spreads consecutive numbers.

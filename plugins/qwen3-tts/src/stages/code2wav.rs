@@ -11,6 +11,7 @@ use omni_blocks::conv::Slots as States;
 use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, StageEvent, StageLimits, StepPlan, StepStage};
 
 use super::Slots;
+use super::recorded::doublings;
 use crate::prompt::Conditioning;
 
 /// Frames of a steady step: a third of a second keeps what others wait for short.
@@ -47,6 +48,20 @@ impl Code2Wav {
         Self { states: decoder.slots(count), decoder, slots: Slots::new(count), count }
     }
 
+    /// Gets what a device compiles and tunes out of the way of the first requests: decodes of nothing, in slots that admission empties.
+    pub fn warm(&mut self) -> Result<(), PluginError> {
+        let failed = |error: String| PluginError::internal(error);
+        for rows in doublings(self.count) {
+            let places: Vec<usize> = (0..rows).collect();
+            for frames in doublings(STEP_FRAMES) {
+                let codes = vec![0; rows * frames * self.decoder.codebooks()];
+                self.decoder.step(&mut self.states, &places, &codes).map_err(|error| failed(error.to_string()))?;
+            }
+        }
+        (0..self.count).try_for_each(|place| self.states.reset(place)).map_err(|error| failed(error.to_string()))?;
+        self.decoder.device().sync().map_err(|error| failed(format!("the device failed: {error}")))
+    }
+
     /// Runs a piece of each reference that waits through its state.
     fn prime(&mut self, plan: &StepPlan) -> Result<Vec<SeqId>, PluginError> {
         let codebooks = self.decoder.codebooks();
@@ -69,7 +84,7 @@ impl Code2Wav {
         let mut groups: BTreeMap<usize, Vec<SeqId>> = BTreeMap::new();
         for work in plan.work.iter().filter(|work| !busy.contains(&work.seq)) {
             let frames = self.slots.get(work.seq)?.waiting.len() / self.decoder.codebooks();
-            groups.entry(frames.min(work.max_units)).or_default().push(work.seq);
+            groups.entry(piece(frames.min(work.max_units))).or_default().push(work.seq);
         }
         Ok(groups)
     }
@@ -107,6 +122,11 @@ impl Code2Wav {
         }
         Ok(())
     }
+}
+
+/// Frames of one decode: a power of two, so that sequences share decodes and a device meets few shapes.
+fn piece(frames: usize) -> usize {
+    frames.checked_ilog2().map_or(0, |log| 1 << log)
 }
 
 impl StepStage for Code2Wav {

@@ -1,6 +1,7 @@
 //! The two stages. A stage owns what changes: one slot a sequence, and nothing that outlives the sequence in it.
 
 mod code2wav;
+mod memory;
 mod recorded;
 mod slots;
 mod speaking;

@@ -1,38 +1,24 @@
 //! The talker's step as a recorded graph: one submission and one small read a frame, whatever the number of kernels.
 //!
-//! A graph is recorded for a number of rows and of pages, both powers of two. Keys, values and the codes drawn before live on the device
-//! and are shared by all graphs; what else a step needs of its rows is written into the graph's inputs before it runs. Rows that stand for
-//! no sequence use a slot and a page of their own. Where a device cannot record, the same step runs operation by operation.
+//! A graph is recorded for a number of rows and of pages, both powers of two. All that a step needs of its rows lives on the device, shared
+//! by all graphs; it is told only which slots they are in and what text goes with their newest frames. Rows that stand for no sequence use
+//! a slot and a page of their own. Where a device cannot record, the same step runs operation by operation.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
-use burn::tensor::{Bool, DType, Device, Graph, Int, Tensor, TensorData, capture};
+use burn::tensor::{Bool, Device, Graph, Int, Tensor, TensorData, capture};
 use omni_blocks::kv::{DevicePass, FrameKv, PagedKv, Places, Ruler};
-use omni_blocks::sample::{DeviceSettings, DrawError, Lane, NoiseKey, mark};
+use omni_blocks::sample::{DeviceSettings, DrawError, Lane, mark};
 use omni_plugin_api::{PluginError, SeqId, Services};
 
+use super::memory::{Memory, SETTINGS, State, lock};
 use super::speaking::Speaking;
 use crate::load::Weights;
 use crate::nn::Frame;
 
-/// Fewest pages that a graph is recorded for.
-const FEWEST_PAGES: usize = 4;
-/// Most rows that are warmed.
-const WARMED_ROWS: usize = 32;
-/// Columns of a row before its codes: slot, position, place of its keys, whether the end is barred.
-const HEAD: usize = 4;
-/// Numbers of one chain's settings.
-const SETTINGS: usize = 5;
-
-/// What lives on the device from step to step.
-pub struct Memory {
-    /// Keys and values.
-    pub kv: PagedKv,
-    /// First codes drawn before, 1 each, `[slots + 1, codes + 1]`.
-    seen: Tensor<2>,
-}
-
+/// Fewest pages that a graph is recorded for: half a minute of speech with its prompt, so that most requests need no other.
+const FEWEST_PAGES: usize = 8;
 /// A row of a recorded step.
 pub struct RecordedRow<'a> {
     /// Whose.
@@ -52,8 +38,8 @@ pub struct Recorded {
     memory: Arc<Mutex<Memory>>,
     slots: usize,
     services: Services,
-    /// Whose draws each slot's marks are, and how many.
-    marked: HashMap<usize, (SeqId, u32)>,
+    /// Whose state each slot's row is, and how many frames it has drawn.
+    joined: HashMap<usize, (SeqId, u32)>,
     graphs: HashMap<Size, Step>,
 }
 
@@ -72,11 +58,9 @@ struct Step {
 
 /// What a step is told of its rows.
 struct Inputs {
-    /// [`HEAD`] numbers, the newest frame, the bases of its noise, the pages.
-    ids: Tensor<2, Int>,
-    /// Settings of the first code and of the others.
-    numbers: Tensor<2>,
-    /// Text that goes with the newest frame, `[R, width]`.
+    /// Their slots, `[R]`.
+    slots: Tensor<1, Int>,
+    /// Text that goes with their newest frames, `[R, width]`.
     text: Tensor<2>,
 }
 
@@ -89,33 +73,24 @@ struct Constants {
     frame: FrameKv,
 }
 
-impl Memory {
-    /// Empty memory for `slots` sequences; `codes` logits of a first code.
-    pub fn new(kv: PagedKv, slots: usize, logits: usize, device: &Device) -> Self {
-        Self { kv, seen: Tensor::zeros([slots + 1, logits], (device, DType::F32)) }
-    }
-}
-
-/// The memory, unless a step that held it panicked.
-pub fn lock<T>(memory: &Mutex<T>) -> Result<MutexGuard<'_, T>, PluginError> {
-    memory.lock().map_err(|_| PluginError::internal("a step of the talker broke off"))
+/// 1, 2, 4 and so on up to `most`.
+pub fn doublings(most: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(1), |number| Some(number * 2)).take_while(move |number| *number <= most)
 }
 
 impl Recorded {
     /// No graph yet: each is recorded when its size is first needed.
     pub fn new(weights: Arc<Weights>, memory: Arc<Mutex<Memory>>, slots: usize, services: Services) -> Self {
-        Self { weights, memory, slots, services, marked: HashMap::new(), graphs: HashMap::new() }
+        Self { weights, memory, slots, services, joined: HashMap::new(), graphs: HashMap::new() }
     }
 
-    /// Runs steps of the sizes that most requests need, so that kernels are compiled and tuned before anybody waits for them. The graphs
-    /// are let go again: they belong to the thread that recorded them, which is not yet the stage's.
+    /// Records steps of the sizes that most requests need, so that kernels are compiled and tuned before anybody waits for them. A graph
+    /// belongs to the thread that recorded it: this is the stage's.
     pub fn warm(&mut self) -> Result<(), PluginError> {
-        let sizes = std::iter::successors(Some(1), |rows| Some(rows * 2)).take_while(|rows| *rows <= WARMED_ROWS.min(self.slots));
-        let sizes: Vec<usize> = sizes.collect();
+        let sizes: Vec<usize> = doublings(self.slots.next_power_of_two()).collect();
         for (done, rows) in sizes.iter().enumerate() {
-            self.services.progress("warming", done as u64, sizes.len() as u64);
+            self.services.progress("recording", done as u64, sizes.len() as u64);
             self.record(Size { rows: *rows, pages: FEWEST_PAGES })?;
-            self.graphs.clear();
         }
         Ok(())
     }
@@ -130,19 +105,19 @@ impl Recorded {
         let reach = rows.iter().map(|row| row.speaking.kv.len() + 1).max().unwrap_or(1);
         let page = lock(&self.memory)?.kv.page();
         let size = Size { rows: rows.len().next_power_of_two(), pages: reach.div_ceil(page).max(FEWEST_PAGES).next_power_of_two() };
-        self.mark_all(rows)?;
+        self.join(rows)?;
         self.record(size)?;
         let codebooks = self.weights.talker.codebooks();
-        let ids = self.ids(rows, size);
+        let slots = self.slots_of(rows, size);
         let Some(step) = self.graphs.get_mut(&size) else { return Err(PluginError::internal("a graph was not recorded")) };
-        step.tell(ids, rows, &self.weights.device)?;
+        step.tell(slots, rows, &self.weights.device)?;
         // SAFETY: all that the step reads and writes is owned by this stage: weights, memory and inputs, behind `Arc`s which the closure
         // holds too. They are touched by this thread alone, which also submits the refresh before and the read behind.
         let out = unsafe { step.graph.replay() }.clone();
         let out = out.try_into_vec_as::<i32>().map_err(|error| PluginError::internal(format!("the device failed: {error}")))?;
         let drawn = out.chunks_exact(codebooks + 1).take(rows.len()).map(|row| self.read(row)).collect();
         for row in rows {
-            self.marked.insert(row.slot, (row.seq, row.speaking.row.frame + 1));
+            self.joined.insert(row.slot, (row.seq, row.speaking.row.frame + 1));
         }
         Ok(drawn)
     }
@@ -159,41 +134,20 @@ impl Recorded {
         }
     }
 
-    /// Brings the marks of slots up to date whose sequence drew its codes elsewhere.
-    fn mark_all(&mut self, rows: &[RecordedRow]) -> Result<(), PluginError> {
-        let width = self.weights.talker.codes() + 1;
+    /// Writes the state of sequences whose frames were drawn elsewhere.
+    fn join(&self, rows: &[RecordedRow]) -> Result<(), PluginError> {
         for row in rows {
-            let history = &row.speaking.row;
-            if self.marked.get(&row.slot) == Some(&(row.seq, history.frame)) {
-                continue;
+            if self.joined.get(&row.slot) != Some(&(row.seq, row.speaking.row.frame)) {
+                lock(&self.memory)?.join(row.slot, row.speaking);
             }
-            let mut marks = vec![0.0_f32; width];
-            history.history.ids().filter(|id| *id < width).for_each(|id| marks[id] = 1.0);
-            let marks = Tensor::<2>::from_data(TensorData::new(marks, [1, width]), (&self.weights.device, DType::F32));
-            let slot = row.slot;
-            lock(&self.memory)?.seen.inplace(|seen| seen.slice_assign([slot..slot + 1, 0..width], marks));
         }
         Ok(())
     }
 
-    /// What the step is told of its rows; rows without a sequence have the last slot and the first page.
-    fn ids(&self, rows: &[RecordedRow], size: Size) -> Vec<i64> {
-        let width = HEAD + 2 * self.weights.talker.codebooks() + size.pages;
-        let mut ids = Vec::with_capacity(size.rows * width);
-        for row in rows {
-            let (kv, draws) = (&row.speaking.kv, &row.speaking.row);
-            let at = kv.len();
-            let is_early = draws.history.drawn() < draws.first.min_tokens as usize;
-            ids.extend([row.slot as i64, at as i64, kv.place(at) as i64, i64::from(is_early)]);
-            ids.extend(row.speaking.newest.iter().flatten().map(|code| i64::from(*code)));
-            let key = |codebook: usize| NoiseKey { seed: draws.seed, frame: draws.frame, codebook: codebook as u32 };
-            ids.extend((0..self.weights.talker.codebooks()).map(|codebook| key(codebook).signed_base()));
-            let pages = kv.pages().iter().map(|page| *page as i64).chain(std::iter::repeat(0));
-            ids.extend(pages.take(size.pages));
-        }
-        let nobody = std::iter::once(self.slots as i64).chain(std::iter::repeat_n(0, width - 1));
-        ids.extend(std::iter::repeat_n(nobody, size.rows - rows.len()).flatten());
-        ids
+    /// The slots of a step's rows; nobody's for those without a sequence.
+    fn slots_of(&self, rows: &[RecordedRow], size: Size) -> Vec<i64> {
+        let nobody = std::iter::repeat(self.slots);
+        rows.iter().map(|row| row.slot).chain(nobody).take(size.rows).map(|slot| slot as i64).collect()
     }
 
     /// Records a step of this size, if there is none.
@@ -202,12 +156,12 @@ impl Recorded {
             return Ok(());
         }
         let (weights, memory) = (Arc::clone(&self.weights), Arc::clone(&self.memory));
-        let inputs = Arc::new(Mutex::new(Inputs::of_nobody(&weights, self.ids(&[], size), size)));
+        let inputs = Arc::new(Mutex::new(Inputs::new(&weights, self.slots_of(&[], size))));
         let mut constants = Constants::new(&weights, &lock(&memory)?.kv, size);
         let told = Arc::clone(&inputs);
         let step: Box<dyn FnMut() -> Tensor<2, Int> + Send> = Box::new(move || {
             let (Ok(mut memory), Ok(inputs)) = (memory.lock(), told.lock()) else { return Tensor::zeros([0, 0], &weights.device) };
-            constants.step(&weights, &mut memory, &inputs)
+            constants.step(&weights, &mut memory, &inputs, size.pages)
         });
         let graph = capture(&self.weights.device, step);
         if !graph.is_hardware() {
@@ -222,31 +176,25 @@ impl Recorded {
 
 impl Step {
     /// Writes what the step is told of its rows into the buffers that it reads.
-    fn tell(&mut self, ids: Vec<i64>, rows: &[RecordedRow], device: &Device) -> Result<(), PluginError> {
+    fn tell(&mut self, slots: Vec<i64>, rows: &[RecordedRow], device: &Device) -> Result<(), PluginError> {
         let mut inputs = lock(&self.inputs)?;
-        let shape = inputs.ids.dims();
-        let new = Tensor::<2, Int>::from_data(TensorData::new(ids, shape), device);
-        inputs.ids.inplace(|old| old.slice_assign([0..shape[0], 0..shape[1]], new));
-        let count = rows.len();
-        let numbers = rows.iter().flat_map(|row| row.speaking.row.first.numbers().into_iter().chain(row.speaking.row.rest.numbers()));
-        let new = Tensor::<2>::from_data(TensorData::new(numbers.collect::<Vec<f32>>(), [count, 2 * SETTINGS]), (device, DType::F32));
-        inputs.numbers.inplace(|old| old.slice_assign([0..count, 0..2 * SETTINGS], new));
+        let count = slots.len();
+        let new = Tensor::<1, Int>::from_data(TensorData::new(slots, [count]), device);
+        inputs.slots.inplace(|old| old.slice_assign([0..count], new));
         let text = Tensor::cat(rows.iter().map(|row| row.speaking.text()).collect(), 0);
         let width = text.dims()[1];
-        inputs.text.inplace(|old| old.slice_assign([0..count, 0..width], text));
+        inputs.text.inplace(|old| old.slice_assign([0..rows.len(), 0..width], text));
         Ok(())
     }
 }
 
 impl Inputs {
-    /// Inputs whose rows stand for no sequence.
-    fn of_nobody(weights: &Weights, ids: Vec<i64>, size: Size) -> Self {
-        let device = &weights.device;
-        let width = ids.len() / size.rows;
+    /// Inputs of rows in these slots, without text.
+    fn new(weights: &Weights, slots: Vec<i64>) -> Self {
+        let (device, count) = (&weights.device, slots.len());
         Self {
-            ids: Tensor::from_data(TensorData::new(ids, [size.rows, width]), device),
-            numbers: Tensor::ones([size.rows, 2 * SETTINGS], (device, DType::F32)),
-            text: Tensor::zeros([size.rows, weights.talker.width()], (device, weights.dtype)),
+            slots: Tensor::from_data(TensorData::new(slots, [count]), device),
+            text: Tensor::zeros([count, weights.talker.width()], (device, weights.dtype)),
         }
     }
 }
@@ -257,42 +205,48 @@ impl Constants {
         let end: Vec<bool> = (0..=talker.codes()).map(|id| id == talker.codes()).collect();
         Self {
             ruler: Ruler::new(kv, size.pages, device),
-            lane: Lane::new(device),
+            lane: Lane::new(talker.codebooks(), device),
             end: Tensor::from_data(TensorData::new(end, [1, talker.codes() + 1]), device),
             frame: talker.frame_kv(size.rows, device, weights.dtype),
         }
     }
 
     /// Reads a frame and draws the next: its codes and, last, whether its logits were no numbers, `[R, codebooks + 1]`.
-    fn step(&mut self, weights: &Weights, memory: &mut Memory, inputs: &Inputs) -> Tensor<2, Int> {
-        let talker = &weights.talker;
-        let (ids, codebooks) = (&inputs.ids, talker.codebooks());
-        let [rows, width] = ids.dims();
-        let part = |from: usize, count: usize| ids.clone().narrow(1, from, count);
-        let (slots, position) = (part(0, 1).reshape([rows]), part(1, 1));
-        let bases = |codebook: usize| part(HEAD + codebooks + codebook, 1);
-        let pages = part(HEAD + 2 * codebooks, width - HEAD - 2 * codebooks);
-        let places = Places::new(&self.ruler, position.clone(), part(2, 1), pages);
-        let read = (talker.frames(part(HEAD, codebooks)) + inputs.text.clone()).unsqueeze_dim(1);
-        let hidden = talker.read(read, position, &mut DevicePass::new(&mut memory.kv, places));
+    fn step(&mut self, weights: &Weights, memory: &mut Memory, inputs: &Inputs, pages: usize) -> Tensor<2, Int> {
+        let (talker, slots) = (&weights.talker, &inputs.slots);
+        let state = memory.state(slots, pages);
+        let read = (talker.frames(state.codes.clone()) + inputs.text.clone()).unsqueeze_dim(1);
+        let places = self.places(&state, memory.kv.page());
+        let hidden = talker.read(read, state.position.clone(), &mut DevicePass::new(&mut memory.kv, places));
         let logits = talker.logits(hidden.clone());
         let broken = logits.clone().is_nan().int().sum_dim(1);
-        let (first, rest) = (DeviceSettings::of(&inputs.numbers, 0), DeviceSettings::of(&inputs.numbers, SETTINGS));
-        let logits = self.bar(first.penalise(logits, memory.seen.clone().select(0, slots.clone())), part(3, 1));
-        let code = first.draw(logits, bases(0), &self.lane);
-        memory.seen.inplace(|seen| mark(seen, slots, code.clone()));
+        let (first, rest) = (DeviceSettings::of(&state.numbers, 0), DeviceSettings::of(&state.numbers, SETTINGS));
+        let logits = self.bar(first.penalise(logits, memory.seen.clone().select(0, slots.clone())), &state);
+        let bases = self.lane.bases(state.seed.clone(), state.frame.clone());
+        let code = first.draw(logits, bases.clone().narrow(1, 0, 1), &self.lane);
+        memory.seen.inplace(|seen| mark(seen, slots.clone(), code.clone()));
         let lane = &self.lane;
         let codes = talker.rest::<std::convert::Infallible>(hidden, code.clone(), &mut self.frame, &mut |step, logits| {
-            Ok(rest.draw(logits, bases(step + 1), lane))
+            Ok(rest.draw(logits, bases.clone().narrow(1, step + 1, 1), lane))
         });
         let columns = std::iter::once(code).chain(codes.into_iter().flatten()).map(|code| code.unsqueeze_dim(1));
-        Tensor::cat(columns.chain([broken]).collect(), 1)
+        let codes = Tensor::cat(columns.collect(), 1);
+        memory.advance(slots.clone(), state, codes.clone());
+        Tensor::cat(vec![codes, broken], 1)
     }
 
-    /// Bars the end where it comes too early, `[R, 1]`.
-    fn bar(&self, logits: Tensor<2>, early: Tensor<2, Int>) -> Tensor<2> {
+    /// Where the rows' keys and values go, and where those before them are.
+    fn places(&self, state: &State, page: usize) -> Places {
+        let at = state.position.clone().div_scalar(page as i64);
+        let inside = state.position.clone().remainder_scalar(page as i64);
+        let write = state.pages.clone().gather(1, at).mul_scalar(page as i64) + inside;
+        Places::new(&self.ruler, state.position.clone(), write, state.pages.clone())
+    }
+
+    /// Bars the end where it comes too early.
+    fn bar(&self, logits: Tensor<2>, state: &State) -> Tensor<2> {
         let shape = logits.dims();
-        let is_early = early.greater_scalar(0).expand(shape);
+        let is_early = state.frame.clone().lower(state.min_frames.clone()).expand(shape);
         logits.mask_fill(is_early.bool_and(self.end.clone().expand(shape)), f32::NEG_INFINITY)
     }
 }

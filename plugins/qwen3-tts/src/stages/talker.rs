@@ -11,7 +11,8 @@ use omni_blocks::kv::{KvRow, PagedKv};
 use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, Services, StageEvent, StageLimits, StepPlan, StepStage};
 
 use super::Slots;
-use super::recorded::{Drawn, Memory, Recorded, RecordedRow, lock};
+use super::memory::{Memory, lock};
+use super::recorded::{Drawn, Recorded, RecordedRow, doublings};
 use super::speaking::{End, Speaking};
 use crate::config::Config;
 use crate::layout::Layout;
@@ -64,7 +65,8 @@ impl TalkerStage {
     pub fn new(weights: Arc<Weights>, config: Arc<Config>, room: TalkerRoom, frames: Frames, services: Services) -> Self {
         let shape = crate::nn::Talker::kv_shape(&config.talker_config);
         let kv = PagedKv::new(shape, room.pages(), PAGE, &weights.device, weights.dtype);
-        let memory = Arc::new(Mutex::new(Memory::new(kv, room.slots, weights.talker.codes() + 1, &weights.device)));
+        let memory =
+            Arc::new(Mutex::new(Memory::new(kv, room.slots, weights.talker.codes() + 1, weights.talker.codebooks(), &weights.device)));
         let recorded = Recorded::new(Arc::clone(&weights), Arc::clone(&memory), room.slots, services);
         let recorded = (frames == Frames::Recorded).then_some(recorded);
         Self { weights, config, slots: Slots::new(room.slots), memory, recorded, room }
@@ -72,7 +74,18 @@ impl TalkerStage {
 
     /// Gets what a device compiles and tunes out of the way of the first requests.
     pub fn warm(&mut self) -> Result<(), PluginError> {
-        self.recorded.as_mut().map_or(Ok(()), Recorded::warm)
+        let Some(recorded) = &mut self.recorded else { return Ok(()) };
+        recorded.warm()?;
+        let Some(row) = lock(&self.memory)?.kv.reserve(CHUNK) else { return Ok(()) };
+        for count in doublings(CHUNK.min(row.capacity())) {
+            // Rows of nothing, at the first positions of a cache that nobody has used.
+            let rows = Tensor::zeros([1, count, self.weights.talker.width()], (&self.weights.device, self.weights.dtype));
+            let positions = positions(&[&row], count, &self.weights.device);
+            self.weights.talker.read(rows, positions, &mut lock(&self.memory)?.kv.pass(vec![&row]));
+            self.weights.text.vectors(&vec![0; count]).map_err(|error| PluginError::internal(error.to_string()))?;
+        }
+        lock(&self.memory)?.kv.release(row);
+        self.weights.device.sync().map_err(|error| PluginError::internal(format!("the device failed: {error}")))
     }
 
     /// Reads a piece of the first prompt of the plan that is not read yet; its hidden state once all is read.
@@ -177,6 +190,7 @@ impl StepStage for TalkerStage {
             slots: self.room.slots,
             batch: self.room.slots,
             kv_tokens: (self.room.pages() * PAGE) as u64,
+            kv_token_bytes: shape.bytes_per_position(self.weights.dtype),
             bytes_per_sequence: shape.bytes_per_position(self.weights.dtype) * (self.room.positions / self.room.slots) as u64,
             first_units: 1,
             step_units: 1,

@@ -1,12 +1,14 @@
 //! The golden checkpoints and what the published package computed with them; see `tests/golden/README.md`.
+//!
+//! The same tests run elsewhere than on the CPU: `OMNI_TEST_DEVICE=cuda:0` with a build that has CUDA.
 
 #![allow(dead_code)] // Each test binary uses a part.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::{Int, Tensor, TensorData};
-use omni_plugin_api::{ModelSource, NamedTensor, Placement, Services, SpeechRequest, Voice};
+use omni_plugin_api::{Device, FloatType, ModelSource, NamedTensor, Placement, Services, SpeechRequest, StageWish, Voice};
 use qwen3_tts::Qwen3Tts;
 use qwen3_tts::config::Config;
 use qwen3_tts::load::Weights;
@@ -48,8 +50,30 @@ pub struct Case {
     pub stopped: bool,
 }
 
+/// A test binary may be carried to a machine with another tree.
 pub fn golden_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.join("tests/golden")
+}
+
+/// Where the tests run, with all digits.
+pub fn placement() -> Placement {
+    placement_in(FloatType::F32)
+}
+
+/// Where the tests run, with a talker of numbers of this type.
+pub fn placement_in(dtype: FloatType) -> Placement {
+    let asked = std::env::var("OMNI_TEST_DEVICE").unwrap_or_default();
+    let device = match asked.split_once(':') {
+        Some(("cuda", index)) => Device::Cuda(index.parse().expect("a number of a device")),
+        _ => Device::Cpu,
+    };
+    Placement { devices: vec![device], wishes: vec![StageWish { dtype: Some(dtype), ..StageWish::default() }] }
+}
+
+/// The device of the tests, as tensors know it.
+pub fn device() -> burn::tensor::Device {
+    qwen3_tts::load::device(placement().device(0)).expect("the device is there")
 }
 
 impl Golden {
@@ -69,7 +93,11 @@ impl Golden {
     }
 
     pub fn weights(&self) -> Arc<Weights> {
-        let weights = Weights::open(&self.directory, &self.config, &Placement::default(), 512, &Services::silent());
+        self.weights_in(FloatType::F32)
+    }
+
+    pub fn weights_in(&self, dtype: FloatType) -> Arc<Weights> {
+        let weights = Weights::open(&self.directory, &self.config, &placement_in(dtype), 512, &Services::silent());
         Arc::new(weights.expect("the checkpoint loads"))
     }
 
@@ -78,7 +106,7 @@ impl Golden {
     }
 
     pub fn rig(&self, voice: Voice) -> omni_plugin_api::testing::Rig {
-        omni_plugin_api::testing::Rig::open(&Qwen3Tts, &self.source()).expect("the checkpoint opens").with_voice(voice)
+        omni_plugin_api::testing::Rig::open_on(&Qwen3Tts, &self.source(), &placement()).expect("the checkpoint opens").with_voice(voice)
     }
 
     pub fn case(&self, name: &str) -> &Case {
@@ -147,9 +175,9 @@ pub fn distance(found: &[f32], wanted: &[f32]) -> f32 {
 }
 
 pub fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().try_to_vec().expect("floats")
+    tensor.try_into_vec_as::<f32>().expect("floats")
 }
 
 pub fn ids(ids: &[i64], shape: [usize; 2]) -> Tensor<2, Int> {
-    Tensor::from_data(TensorData::new(ids.to_vec(), shape), &burn::tensor::Device::flex())
+    Tensor::from_data(TensorData::new(ids.to_vec(), shape), &device())
 }

@@ -164,7 +164,8 @@ impl Decoder {
         Tensor::from_data(TensorData::new(ids, [rows, frames, self.codebooks()]), &self.device())
     }
 
-    fn device(&self) -> Device {
+    /// Where it runs.
+    pub fn device(&self) -> Device {
         self.vectors.device()
     }
 }

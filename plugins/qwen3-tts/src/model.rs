@@ -111,7 +111,9 @@ fn room(config: &Config, wish: StageWish, weights: &Weights) -> TalkerRoom {
     let slots = slots(wish, &weights.device);
     let each = Talker::kv_shape(&config.talker_config).bytes_per_position(weights.dtype);
     let given = wish.kv_bytes.map(|bytes| usize::try_from(bytes / each.max(1)).unwrap_or(usize::MAX));
-    TalkerRoom { slots, positions: given.unwrap_or(context(config).max(slots * ORDINARY)).max(PAGE) }
+    let most = wish.sequence_tokens.map_or(usize::MAX, |tokens| slots.saturating_mul(usize::try_from(tokens).unwrap_or(usize::MAX)));
+    let wanted = context(config).max(slots * ORDINARY).min(most);
+    TalkerRoom { slots, positions: given.unwrap_or(wanted).max(PAGE) }
 }
 
 impl Model for Qwen3Model {

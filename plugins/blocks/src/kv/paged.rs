@@ -3,6 +3,7 @@
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{KeysValues, attend, causal};
+use crate::nn::is_host;
 
 /// What a layer keeps of a position, and how many layers there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,11 +157,28 @@ struct Seen {
 }
 
 impl Seen {
-    /// What `row` sees with its next `time` positions.
+    /// What `row` sees with its next `time` positions. A device that tunes its kernels to shapes meets few of them: there whole pages are
+    /// looked at, hidden where nothing was written.
     fn new(row: &KvRow, time: usize, device: &Device) -> Self {
+        match is_host(device) {
+            true => Self::padded(row, time, row.len + time, device),
+            false => Self::padded(row, time, (row.len + time).next_multiple_of(row.page), device),
+        }
+    }
+
+    /// The same as `span` positions. What lies past the last one is a place of nobody's page, which holds numbers, whatever the pages of
+    /// the row held for others.
+    fn padded(row: &KvRow, time: usize, span: usize, device: &Device) -> Self {
         let len = row.len + time;
-        let places: Vec<i64> = (0..len).map(|position| row.place(position) as i64).collect();
-        Self { places: Tensor::from_data(TensorData::new(places, [len]), device), hidden: causal(row.len, time, None, device) }
+        let places: Vec<i64> = (0..span).map(|position| if position < len { row.place(position) as i64 } else { 0 }).collect();
+        let hidden = match span == len {
+            true => causal(row.len, time, None, device),
+            false => {
+                let hidden: Vec<bool> = (0..time).flat_map(|query| (0..span).map(move |key| key > row.len + query)).collect();
+                Some(Tensor::from_data(TensorData::new(hidden, [1, time, span]), device))
+            }
+        };
+        Self { places: Tensor::from_data(TensorData::new(places, [span]), device), hidden }
     }
 }
 
@@ -242,6 +260,22 @@ mod tests {
         }
         for (stepped, whole) in values(Tensor::cat(parts, 2)).into_iter().zip(values(whole)) {
             assert!((stepped - whole).abs() < 1e-6, "{stepped} {whole}");
+        }
+    }
+
+    #[test]
+    fn whole_pages_give_what_the_written_positions_give() {
+        let device = Device::flex();
+        let mut kv = PagedKv::new(SHAPE, 4, 4, &device, DType::F32);
+        let row = kv.reserve(16).expect("all pages");
+        let (q, k, v) = (random([1, 4, 6, 4], &device), random([1, 2, 6, 4], &device), random([1, 2, 6, 4], &device));
+        let nan = Tensor::full([1, 2, 16, 4], f32::NAN, &device);
+        kv.pass(vec![&row]).attend(0, Tensor::full([1, 4, 16, 4], f32::NAN, &device), nan.clone(), nan);
+        let exact = kv.pass(vec![&row]).attend(0, q.clone(), k.clone(), v.clone());
+        let mut pass = kv.pass(vec![&row]);
+        pass.seen = vec![Seen::padded(&row, 6, 8, &device)];
+        for (padded, exact) in values(pass.attend(0, q, k, v)).into_iter().zip(values(exact)) {
+            assert!((padded - exact).abs() < 1e-6, "{padded} {exact}");
         }
     }
 

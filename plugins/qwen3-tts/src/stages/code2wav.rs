@@ -124,9 +124,9 @@ impl Code2Wav {
     }
 }
 
-/// Frames of one decode: a power of two, so that sequences share decodes and a device meets few shapes.
+/// Frames of one decode, at most [`STEP_FRAMES`] and a power of two, so that sequences share decodes and a device meets few shapes.
 fn piece(frames: usize) -> usize {
-    frames.checked_ilog2().map_or(0, |log| 1 << log)
+    frames.min(STEP_FRAMES).checked_ilog2().map_or(0, |log| 1 << log)
 }
 
 impl StepStage for Code2Wav {

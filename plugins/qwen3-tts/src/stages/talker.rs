@@ -22,6 +22,8 @@ use crate::prompt::{Conditioning, Speech};
 
 /// Rows of a prompt that one step reads.
 const CHUNK: usize = 128;
+/// Longest prompt that a device has met before the first request, with its pieces: longer than most clones need.
+const WARMED: usize = 4 * CHUNK;
 /// Positions of a page.
 pub const PAGE: usize = 64;
 
@@ -76,16 +78,25 @@ impl TalkerStage {
     pub fn warm(&mut self) -> Result<(), PluginError> {
         let Some(recorded) = &mut self.recorded else { return Ok(()) };
         recorded.warm()?;
-        let Some(row) = lock(&self.memory)?.kv.reserve(CHUNK) else { return Ok(()) };
-        for count in doublings(CHUNK.min(row.capacity())) {
-            // Rows of nothing, at the first positions of a cache that nobody has used.
-            let rows = Tensor::zeros([1, count, self.weights.talker.width()], (&self.weights.device, self.weights.dtype));
-            let positions = positions(&[&row], count, &self.weights.device);
-            self.weights.talker.read(rows, positions, &mut lock(&self.memory)?.kv.pass(vec![&row]));
-            self.weights.text.vectors(&vec![0; count]).map_err(|error| PluginError::internal(error.to_string()))?;
+        for before in (0..WARMED).step_by(CHUNK) {
+            for count in doublings(CHUNK) {
+                self.warm_prompt(before, count)?;
+            }
         }
-        lock(&self.memory)?.kv.release(row);
-        self.weights.device.sync().map_err(|error| PluginError::internal(format!("the device failed: {error}")))
+        doublings(WARMED).try_for_each(|count| self.weights.text.vectors(&vec![0; count]).map(drop)).map_err(device_failed)?;
+        self.weights.device.sync().map_err(device_failed)
+    }
+
+    /// Reads rows of nothing as if `before` others had been read, in pages that nobody uses yet.
+    fn warm_prompt(&mut self, before: usize, count: usize) -> Result<(), PluginError> {
+        let kv = &mut lock(&self.memory)?.kv;
+        let Some(mut row) = kv.reserve(before + count) else { return Ok(()) };
+        row.advance(before);
+        let rows = Tensor::zeros([1, count, self.weights.talker.width()], (&self.weights.device, self.weights.dtype));
+        let hidden = self.weights.talker.read(rows, positions(&[&row], count, &self.weights.device), &mut kv.pass(vec![&row]));
+        kv.release(row);
+        drop(hidden);
+        Ok(())
     }
 
     /// Reads a piece of the first prompt of the plan that is not read yet; its hidden state once all is read.
@@ -174,6 +185,10 @@ impl TalkerStage {
 fn positions(rows: &[&KvRow], time: usize, device: &Device) -> Tensor<2, Int> {
     let positions: Vec<i64> = rows.iter().flat_map(|row| (row.len()..row.len() + time).map(|position| position as i64)).collect();
     Tensor::from_data(TensorData::new(positions, [rows.len(), time]), device)
+}
+
+fn device_failed(error: impl std::fmt::Display) -> PluginError {
+    PluginError::internal(format!("the device failed: {error}"))
 }
 
 fn incomplete(speaking: &Speaking) -> PluginError {

@@ -4,17 +4,21 @@
 
 use std::sync::OnceLock;
 
+use futures_util::FutureExt;
+use http::{HeaderValue, header};
 use omni_plugin_api::TextRules;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Engine, EngineSettings};
-use crate::http::ApiError;
 use crate::http::speech::batch::merge::merge;
 use crate::http::speech::batch::request::Batch;
 use crate::http::speech::{SpeechForm, body, text, validate};
 use crate::http::stream::end::End;
 use crate::http::stream::event::Event;
 use crate::http::stream::inbox::{Inbox, Step};
+use crate::http::voices::form::UploadForm;
+use crate::http::voices::upload::Upload;
+use crate::http::{ApiError, App};
 use crate::reference::{self, DecodeLimits};
 use crate::schema::RequestSchema;
 use crate::text::clean::clean;
@@ -25,10 +29,11 @@ use crate::voices::{self, Sample};
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also that of its corpus.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("speech_body", speech_body),
     ("batch_body", batch_body),
     ("websocket", websocket),
+    ("upload_form", upload_form),
     ("splitter", splitter),
     ("clean_up", clean_up),
     ("reference_audio", reference_audio),
@@ -67,12 +72,26 @@ pub fn websocket(bytes: &[u8]) {
         while !inbox.has_room() {
             inbox.pop().iter().for_each(check_step);
         }
-        if let Err(end) = inbox.take(frame, engine()) {
+        if let Err(end) = inbox.take(frame, app().engine()) {
             return check_end(&end);
         }
     }
     while let Some(step) = inbox.pop() {
         check_step(&step);
+    }
+}
+
+/// The form of `POST /v1/audio/voices`, behind a line with its content type: an upload whose parts are right, or a client error with words.
+pub fn upload_form(bytes: &[u8]) {
+    let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    let (kind, body) = (&bytes[..line], bytes.get(line + 1..).unwrap_or_default());
+    let Ok(kind) = HeaderValue::from_bytes(kind) else { return };
+    let (mut head, ()) = http::Request::new(()).into_parts();
+    head.headers.insert(header::CONTENT_TYPE, kind);
+    let form = UploadForm::read(&head, body.to_vec()).now_or_never().unwrap_or_else(|| panic!("a body that is there is waited for"));
+    let form = form.inspect(|form| check_form(form, body.len()));
+    if let Err(error) = form.and_then(|form| Upload::check(form, app())) {
+        check_refusal(&error);
     }
 }
 
@@ -146,6 +165,16 @@ fn check_refusal(error: &ApiError) {
     assert!(body.len() < ERROR_BYTES, "{} bytes: {body}", body.len());
 }
 
+/// A form has what it must have, nothing empty, and no more than was sent: where bytes are no text, three stand for one.
+fn check_form(form: &UploadForm, body_len: usize) {
+    assert!(form.name.is_some() && form.consent.is_some(), "{form:?}");
+    let texts = [&form.name, &form.consent, &form.speaker_embedding, &form.mix, &form.ref_text, &form.speaker_description];
+    let texts = texts.into_iter().flatten();
+    let sizes = texts.map(String::len).inspect(|len| assert!(*len > 0, "{form:?}"));
+    let size: usize = sizes.chain(form.audio_sample.iter().map(|file| file.bytes.len())).sum();
+    assert!(size <= 3 * body_len, "{size} bytes of {body_len}");
+}
+
 fn check_end(end: &End) {
     let frame = end.close_frame();
     assert!((1..=123).contains(&frame.reason.len()), "{frame:?}");
@@ -162,10 +191,10 @@ fn check_step(step: &Step) {
     }
 }
 
-/// An engine without a model.
-fn engine() -> &'static Engine {
-    static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| Engine::new(EngineSettings::default()))
+/// A server without a model.
+fn app() -> &'static App {
+    static APP: OnceLock<App> = OnceLock::new();
+    APP.get_or_init(|| App::new(Engine::new(EngineSettings::default())))
 }
 
 /// A family's schema with a field of each kind.

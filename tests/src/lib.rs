@@ -9,6 +9,7 @@ pub mod base64;
 pub mod checks;
 pub mod http;
 pub mod lock;
+pub mod metrics;
 pub mod node;
 pub mod numbers;
 pub mod process;

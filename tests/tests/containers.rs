@@ -13,6 +13,7 @@ use omni_tests::http::{self, Answer};
 use omni_tests::sentences::long_text;
 use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{self, PATH, RATE, Stream};
+use omni_tests::upload::{Form, listing, tone};
 use omni_tests::wav::Wav;
 use serde_json::{Value, json};
 use ureq::http::Method;
@@ -103,7 +104,7 @@ fn a_second_signal_ends_the_first_process_at_once() {
 }
 
 #[test]
-fn a_server_that_may_write_nowhere_speaks() {
+fn a_server_that_may_write_nowhere_speaks_and_says_that_it_stores_no_voice() {
     let Some(mut command) = unshare(&["--mount"]) else { return };
     // The user must be able to reach the program.
     let folder = tempfile::tempdir_in("/var/tmp").expect("a folder outside of home");
@@ -111,9 +112,16 @@ fn a_server_that_may_write_nowhere_speaks() {
     let program = folder.path().join("omni-host");
     fs::copy(omni_host(), &program).expect("a copy of the program");
     command.args(["sh", "-c", READ_ONLY]).arg(&program).env("HOME", "/nonexistent").env("TMPDIR", "/mnt").current_dir("/");
+    command.env("SPEAKER_SAMPLES_DIR", "/nonexistent/voices");
     let mut server = Server::launch_by::<&str>(command, &[]);
     server.wait_until_ready();
     assert!(!speech::speak(&server, "Hello world.").samples.is_empty());
+    let log = server.log();
+    let warning = log.lines().find(|line| line.contains("no voice can be uploaded")).unwrap_or_else(|| panic!("no warning:\n{log}"));
+    assert!(warning.contains("/nonexistent/voices") && warning.contains("SPEAKER_SAMPLES_DIR"), "{warning}");
+    let upload = Form::of("anne").clip(&tone(440.0, 2.0, 24_000)).send(&server);
+    checks::error(&upload, 500, "Failed to save voice file");
+    assert_eq!(listing(&server)["uploaded_voices"], json!([]));
     server.ask_to_end();
     assert_eq!(server.wait_for_end().code(), Some(0), "{}", server.log());
 }

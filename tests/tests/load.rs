@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 use std::mem::replace;
+use std::ops::Range;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
 use omni_tests::asr;
 use omni_tests::checks::{self, Baseline};
-use omni_tests::http::Answer;
+use omni_tests::http::{self, Answer};
+use omni_tests::metrics;
 use omni_tests::raw;
 use omni_tests::sentences::{SENTENCES, long_text};
 use omni_tests::server::{Server, wait_until};
@@ -103,36 +105,64 @@ fn burst(server: &Server, requests: &[Value], alone: &[Vec<u8>]) {
 }
 
 #[test]
-fn clients_that_leave_are_forgotten() {
+fn clients_that_leave_are_forgotten_and_counted() {
     let server = Server::start();
     let text = long_text(20);
     leave_many(&server, &text, 5);
     let baseline = Baseline::of(&server);
-    leave_many(&server, &text, 25);
+    let cut_before = cut_streams(&server);
+    let left = leave_many(&server, &text, 25);
     baseline.check(&server);
+    let is_idle = || metrics::sum(&server, "vllm_omni:num_requests_running", "") == 0.0;
+    assert!(wait_until(http::PATIENCE, is_idle), "a request of somebody who left still runs");
+    let (cut, least) = (cut_streams(&server) - cut_before, left.iter().filter(|left| **left == Left::AfterSound).count());
+    // A session that was left before its first sound may have been begun or not.
+    let most = left.iter().filter(|left| matches!(left, Left::AfterSound | Left::Waiting)).count();
+    assert!((least as f64..=most as f64).contains(&cut), "{cut} streams counted as cut, expected {least} to {most}");
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }
 
+/// Streams whose client left, as the server counts them.
+fn cut_streams(server: &Server) -> f64 {
+    metrics::sum(server, "vllm_omni:speech_stream_aborted_total", "reason=\"closed\"")
+}
+
+/// When a client left.
+#[derive(Clone, Copy, PartialEq)]
+enum Left {
+    /// In the middle of a stream.
+    AfterSound,
+    /// While its stream was to begin.
+    Waiting,
+    /// Before the end of its request, or of an answer that is no stream.
+    Elsewhere,
+}
+
 /// Eight clients at a time, each leaving several times.
-fn leave_many(server: &Server, text: &str, times: usize) {
+fn leave_many(server: &Server, text: &str, times: usize) -> Vec<Left> {
     thread::scope(|scope| {
-        for worker in 0..8 {
-            scope.spawn(move || (0..times).for_each(|round| leave(server, text, worker + round)));
-        }
-    });
+        let workers: Vec<_> = (0..8).map(|worker| scope.spawn(move || leave_often(server, text, worker..worker + times))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a client that leaves")).collect()
+    })
+}
+
+fn leave_often(server: &Server, text: &str, ways: Range<usize>) -> Vec<Left> {
+    ways.map(|way| leave(server, text, way)).collect()
 }
 
 /// Asks for speech and closes the connection: after a piece of a stream of each kind, which resets it, since more is on its way; after
 /// nothing of a complete body; or in the middle of the request.
-fn leave(server: &Server, text: &str, way: usize) {
+fn leave(server: &Server, text: &str, way: usize) -> Left {
+    let post = raw::post(PATH, request(text).to_string().as_bytes());
     match way % 6 {
         0 => drop(Stream::open(server, &request_with(text, &json!({"response_format": "pcm"}))).next_piece().expect("a piece")),
         1 => leave_events(server, text),
         2 => leave_session(server, text, true),
         3 => leave_session(server, text, false),
-        4 => server.connect().send(&raw::post(PATH, request(text).to_string().as_bytes())),
-        _ => server.connect().send(&raw::post(PATH, request(text).to_string().as_bytes())[..200]),
+        4 => server.connect().send(&post),
+        _ => server.connect().send(&post[..200]),
     }
+    [Left::AfterSound, Left::AfterSound, Left::AfterSound, Left::Waiting].get(way % 6).copied().unwrap_or(Left::Elsewhere)
 }
 
 fn leave_events(server: &Server, text: &str) {

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
+use super::sanitise::sanitised;
 use crate::engine::{FindError, SpeechError};
 use crate::observe::metrics::catalogue::REFUSED;
 use crate::voices::StoreError;
@@ -131,7 +132,7 @@ impl ApiError {
 
     /// 500: the model, or the server, failed.
     pub fn failed(message: impl AsRef<str>) -> Self {
-        let message = format!("Speech generation failed: {}", without_paths(message.as_ref()));
+        let message = format!("Speech generation failed: {}", sanitised(message.as_ref()));
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", message)
     }
 
@@ -142,7 +143,7 @@ impl ApiError {
 
     /// 500: the server failed, by no fault of the request.
     pub fn internal(message: impl AsRef<str>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", without_paths(message.as_ref()))
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", sanitised(message.as_ref()))
     }
 
     /// The voice store failed: 503 where it cannot be reached now, else 500.
@@ -173,7 +174,8 @@ impl ApiError {
         self.retry_after_s
     }
 
-    /// The sentence for a person.
+    /// The sentence for a person, as events, items of a batch and the log tell it. What the server itself says of a failure names no files
+    /// even there.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -187,10 +189,11 @@ impl ApiError {
 
     /// The JSON body.
     pub fn body(&self) -> Value {
-        let error = json!({"message": self.message, "type": self.kind, "param": self.param, "code": self.status.as_u16()});
+        let envelope = |message: &str| json!({"message": message, "type": self.kind, "param": self.param, "code": self.status.as_u16()});
         match self.detail {
-            Some(detail) => json!({"detail": detail, "error": error}),
-            None => json!({"error": error}),
+            // Of a path that is not there, the path is the point.
+            Some(detail) => json!({"detail": detail, "error": envelope(&self.message)}),
+            None => json!({"error": envelope(&sanitised(&self.message))}),
         }
     }
 }
@@ -256,21 +259,6 @@ pub(super) fn shortened(mut text: String, limit: usize) -> String {
     text
 }
 
-/// A failure's text without the places of this machine's files.
-fn without_paths(text: &str) -> String {
-    const ROOTS: [&str; 9] = ["/home/", "/usr/", "/opt/", "/var/", "/tmp/", "/root/", "/lib/", "/mnt/", "/srv/"];
-    let mut clean = String::new();
-    let mut rest = text;
-    while let Some(start) = ROOTS.iter().filter_map(|root| rest.find(root)).min() {
-        let path = &rest[start..];
-        let end = path.find(|ends: char| ends.is_whitespace() || "'\"`,;:)]>".contains(ends)).unwrap_or(path.len());
-        clean.push_str(&rest[..start]);
-        clean.push_str("<path>");
-        rest = &path[end..];
-    }
-    clean + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,6 +288,15 @@ mod tests {
     fn no_path_of_the_machine_is_told() {
         let error = ApiError::failed("cannot read '/home/me/models/a.bin': gone, see /tmp/log and /v1/models");
         assert_eq!(error.message(), "Speech generation failed: cannot read '<path>': gone, see <path> and /v1/models");
+    }
+
+    #[test]
+    fn an_answer_is_sanitised_and_an_event_tells_the_clients_own_words() {
+        let error = ApiError::invalid("ref_audio", "cannot fetch https://h/a/b.wav");
+        assert_eq!(error.body()["error"]["message"], "cannot fetch https://h<path>");
+        assert_eq!(error.message(), "cannot fetch https://h/a/b.wav");
+        let unknown = ApiError::unknown_path("/v1/audio/speech.php").body();
+        assert!(unknown["error"]["message"].as_str().is_some_and(|message| message.contains("/v1/audio/speech.php")), "{unknown}");
     }
 
     #[test]

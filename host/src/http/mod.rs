@@ -12,13 +12,14 @@ mod rate;
 mod request_id;
 mod router;
 mod routes;
+mod sanitise;
 mod server;
 pub mod speech;
 mod state;
 pub(crate) mod stream;
 mod synthesize;
 mod validation;
-mod voices;
+pub(crate) mod voices;
 mod wire;
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
-//! Values as their property's type, where that is plain: what cannot be read stays as it is and fails validation.
+//! Values as their property's type, by the rules of every other field. What cannot be read stays as it is and fails validation.
 
 use serde_json::{Value, json};
 
-/// Words for true and false, compared without regard to case.
-const TRUE: [&str; 6] = ["true", "1", "yes", "on", "t", "y"];
-const FALSE: [&str; 6] = ["false", "0", "no", "off", "f", "n"];
+use super::coerce;
 
 /// Reads a value as `property` wants it.
 pub fn read(property: &Value, value: Value) -> Value {
@@ -20,40 +18,23 @@ pub fn read(property: &Value, value: Value) -> Value {
     } else if allows("number") {
         number(&value)
     } else if allows("boolean") {
-        boolean(&value)
+        coerce::flag(&value).ok().map(Value::from)
     } else {
         None
     };
     read.unwrap_or(value)
 }
 
-fn number(value: &Value) -> Option<Value> {
-    let number: f64 = value.as_str()?.trim().parse().ok()?;
-    number.is_finite().then(|| json!(number))
-}
-
+/// A whole number, as far as JSON's 64 bits reach.
 fn integer(value: &Value) -> Option<Value> {
-    match value {
-        Value::String(text) => text.trim().parse::<i64>().ok().map(Value::from),
-        Value::Number(number) => {
-            let number = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15)?;
-            Some(Value::from(number as i64))
-        }
-        Value::Bool(flag) => Some(Value::from(i64::from(*flag))),
-        _ => None,
-    }
+    let whole = coerce::whole(value).ok()?;
+    i64::try_from(whole).map(Value::from).or_else(|_| u64::try_from(whole).map(Value::from)).ok()
 }
 
-fn boolean(value: &Value) -> Option<Value> {
-    match value {
-        Value::String(text) => {
-            let word = text.to_lowercase();
-            let is = |words: [&str; 6]| words.contains(&word.as_str());
-            is(TRUE).then_some(true).or(is(FALSE).then_some(false)).map(Value::from)
-        }
-        Value::Number(number) => {
-            [(0, false), (1, true)].iter().find(|(code, _)| number.as_i64() == Some(*code)).map(|(_, flag)| Value::from(*flag))
-        }
-        _ => None,
+/// A number. One that is a number already keeps its spelling, and what JSON has no number for stays text.
+fn number(value: &Value) -> Option<Value> {
+    if value.is_number() {
+        return None;
     }
+    coerce::real(value).ok().filter(|number| number.is_finite()).map(|number| json!(number))
 }

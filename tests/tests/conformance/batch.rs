@@ -49,6 +49,15 @@ fn faults_beside_the_items_are_named() {
         (json!({"items": vec![json!({"input": TEXT}); 33], "model": "nope"}), 400, "body.items", "Batch contains 33 items"),
         (json!({"items": {"input": TEXT}}), 400, "body.items", "valid list"),
         (json!({"input": TEXT}), 400, "body.items", "Field required"),
+        (json!({"items": []}), 400, "body.items", "List should have at least 1 item after validation, not 0"),
+        (json!({"items": null}), 400, "body.items", "valid list"),
+        (json!({"items": "Hi."}), 400, "body.items", "valid list"),
+        (beside("references", json!([1])), 400, "body", "must be an object"),
+        (beside("ref_audio", json!(5)), 400, "body.ref_audio", "'ref_audio' must be a string or list of strings"),
+        (beside("speaker_embedding", json!([[]])), 400, "body.speaker_embedding", "nested vectors must be non-empty"),
+        (beside("word_timestamps", json!("maybe")), 400, "body.word_timestamps", "valid boolean"),
+        (beside("voice", json!({})), 400, "body.voice", "voice dict must contain 'id'"),
+        (beside("seed", json!(1.5)), 400, "body.seed", "valid integer"),
     ]);
 }
 
@@ -67,6 +76,12 @@ fn faults_within_an_item_are_named_with_its_place() {
         (within("seed", json!("x")), 400, "body.items.0.seed", "valid integer"),
         (within("extra_params", json!([])), 400, "body.items.0.extra_params", "valid dictionary"),
         (json!({"items": [{"input": TEXT}, 5]}), 400, "body.items.1", "valid dictionary"),
+        (json!({"items": [{"input": TEXT}, {"voice": "heart"}]}), 400, "body.items.1.input", "Field required"),
+        (json!({"items": [{"input": null}]}), 400, "body.items.0.input", "valid string"),
+        (within("references", json!([])), 400, "body.items.0", "must be a non-empty array"),
+        (within("ref_audio", json!([5])), 400, "body.items.0.ref_audio", "'ref_audio' list entries must be strings"),
+        (within("duration_seconds", json!(-1)), 400, "body.items.0.duration_seconds", "greater than or equal to 0"),
+        (within("speaker_embedding", json!(["inf"])), 400, "body.items.0.speaker_embedding", "values must be finite"),
         (json!({"items": [{"input": 5}], "speed": 9}), 400, "body.items.0.input", "2 validation errors:"),
     ]);
 }
@@ -89,6 +104,18 @@ fn audio(body: &Value) -> Vec<u8> {
     let answer = batch(body);
     check_good(&answer, "application/json");
     base64::decode(answer.json()["results"][0]["audio_data"].as_str().unwrap_or_else(|| panic!("no audio: {}", answer.start())))
+}
+
+#[test]
+fn an_item_names_the_type_of_its_file() {
+    let formats = [("wav", "audio/wav"), ("pcm", "audio/pcm"), ("flac", "audio/flac"), ("mp3", "audio/mpeg"), ("opus", "audio/ogg"), ("aac", "audio/aac")];
+    let items = formats.map(|(format, _)| json!({"input": TEXT, "seed": 7, "response_format": format}));
+    let results = batch(&json!({"items": items})).json()["results"].take();
+    for (index, (format, media_type)) in formats.into_iter().enumerate() {
+        assert_eq!(results[index]["media_type"], media_type, "{format}");
+        let alone = super::support::asked(&json!({"response_format": format})).body;
+        assert!(base64::decode(results[index]["audio_data"].as_str().expect("audio")) == alone, "{format}: another file than alone");
+    }
 }
 
 #[test]

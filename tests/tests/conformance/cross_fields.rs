@@ -62,6 +62,20 @@ fn a_voice_that_cannot_clone_says_so() {
 }
 
 #[test]
+fn a_clip_is_named_by_text_or_a_list_of_texts() {
+    let (kind, entries) = ("'ref_audio' must be a string or list of strings", "'ref_audio' list entries must be strings");
+    refused([
+        (CLIP, "ref_audio", json!(5), 400, "ref_audio", kind),
+        (CLIP, "ref_audio", json!(true), 400, "ref_audio", kind),
+        (CLIP, "ref_audio", json!({}), 400, "ref_audio", kind),
+        (CLIP, "ref_audio", json!([5]), 400, "ref_audio", entries),
+        (CLIP, "ref_audio", json!(["a", null]), 400, "ref_audio", entries),
+        (CLIP, "ref_audio", json!([["a"]]), 400, "ref_audio", entries),
+        (CLIP, "references", json!([{"audio_path": "a", "text": null, "more": 1}]), 400, "ref_audio", "cannot clone a voice"),
+    ]);
+}
+
+#[test]
 fn vectors_of_a_speaker_have_one_shape() {
     let (param, empty) = ("body.speaker_embedding", "'speaker_embedding' nested vectors must be non-empty");
     refused([
@@ -128,5 +142,11 @@ fn the_first_failure_wins_in_one_order() {
         (ORDER, json!({"model": "nope", "voice": "nobody"}), 404, "model", unknown),
         (ORDER, json!({"model": "nope", "input": ""}), 404, "model", unknown),
         (ORDER, json!({"word_timestamps": true, "voice": "nobody"}), 400, "word_timestamps", "--forced-aligner"),
+        (ORDER, json!({"sample_rate": 5, "word_timestamps": true}), 400, "sample_rate", rate),
+        (ORDER, json!({"sample_rate": 5, "ref_audio": 5}), 400, "ref_audio", "must be a string or list of strings"),
+        (ORDER, json!({"model": "nope", "references": [1]}), 400, "body", "'references[0]' must be an object"),
+        (ORDER, json!({"word_timestamps": true, "input": ""}), 400, "word_timestamps", "--forced-aligner"),
+        (ORDER, json!({"input": "", "voice": "nobody"}), 400, "input", "Input text cannot be empty"),
+        (ORDER, json!({"input": "…", "voice": "nobody", "stream": true}), 400, "input", "nothing to speak"),
     ]);
 }

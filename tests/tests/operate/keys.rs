@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use omni_host::http::ROUTES;
 use omni_tests::http::{self, Answer};
 use omni_tests::python::Python;
 use omni_tests::server::Server;
@@ -63,8 +64,45 @@ fn everything_below_v1_needs_the_key_and_probes_do_not() {
     for path in ["/health", "/ready", "/ping", "/metrics", "/version", "/load"] {
         assert_eq!(get_with(&server, path, None).status, 200, "{path}");
     }
-    let preflight = [("origin", "https://app.example"), ("access-control-request-method", "POST")];
-    assert_eq!(http::send(Method::OPTIONS, &server.url(PATH), &preflight, b"").status, 200);
+}
+
+/// A browser asks first, and without a key: that is in the request it asks about.
+#[test]
+fn a_page_of_another_origin_may_ask_on_every_route_and_read_every_answer() {
+    let server = Server::start_with(&sine_and(&["--api-key", "sk-1", "--rate-limit", "2"]));
+    for route in ROUTES {
+        let path = route.path.replace("{*id}", "sine").replace("{name}", "anne");
+        check_preflight(&http::send(Method::OPTIONS, &server.url(&path), &PREFLIGHT, b""), &path);
+    }
+    let post = |key: &str, body: &Value| {
+        let key = format!("Bearer {key}");
+        let headers = [("origin", "https://app.example"), ("content-type", "application/json"), ("authorization", key.as_str())];
+        http::send(Method::POST, &server.url(PATH), &headers, body.to_string().as_bytes())
+    };
+    let answers = [("sk-1", "Hello."), ("sk-1", ""), ("sk-1", "Hello."), ("sk-2", "Hello.")].map(|(key, text)| post(key, &request(text)));
+    assert_eq!(answers.each_ref().map(|answer| answer.status), [200, 400, 429, 401]);
+    for answer in answers {
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{}", answer.status);
+        let exposed = answer.header("access-control-expose-headers").unwrap_or_default();
+        for name in ["x-request-id", "retry-after", "www-authenticate"] {
+            assert!(exposed.split(',').any(|exposed| exposed.trim() == name), "{}: {name} is not among {exposed}", answer.status);
+        }
+    }
+}
+
+const PREFLIGHT: [(&str, &str); 3] = [
+    ("origin", "https://app.example"),
+    ("access-control-request-method", "POST"),
+    ("access-control-request-headers", "authorization,content-type"),
+];
+
+fn check_preflight(answer: &Answer, path: &str) {
+    assert!(matches!(answer.status, 200 | 204), "{path}: {}", answer.status);
+    assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
+    for (header, values) in [("access-control-allow-methods", &["POST"][..]), ("access-control-allow-headers", &["authorization", "content-type"])] {
+        let allowed = answer.header(header).unwrap_or_default().to_lowercase();
+        assert!(values.iter().all(|value| allowed.contains(&value.to_lowercase())), "{path}: {header} is {allowed:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::http::error::ApiError;
 use crate::http::python;
-use crate::http::validation::{Fault, Faults};
+use crate::http::validation::Faults;
+use crate::schema::Fault;
 
 /// Refuses a body that does not claim to be JSON.
 pub fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::coerce;
-use crate::http::validation::Fault;
+use crate::schema::{Fault, coerce};
 
 /// Most numbers, or vectors, in `speaker_embedding`.
 const MAX_EMBEDDING: usize = 8192;

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::coerce;
 use super::fields::{COMMON, coerce as coerce_common};
 use super::{references, rich_input};
 use crate::audio::Format;
 use crate::http::error::ApiError;
-use crate::http::validation::{Fault, Faults};
+use crate::http::validation::Faults;
+use crate::schema::{Fault, coerce};
 
 /// How the audio is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

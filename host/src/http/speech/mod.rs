@@ -4,7 +4,6 @@ mod ascii;
 pub mod batch;
 pub(crate) mod body;
 mod cloning;
-pub(super) mod coerce;
 mod endpoint;
 mod fields;
 mod form;

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::http::error::ApiError;
-use crate::http::validation::Fault;
+use crate::schema::Fault;
 
 /// Refuses a `ref_audio` that is neither text nor a list of texts.
 pub fn check_clip(body: &Map<String, Value>) -> Result<(), ApiError> {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::http::python;
-use crate::http::validation::Fault;
+use crate::schema::Fault;
 
 /// How the model is recognised: its name in lower case without hyphens and underscores.
 const MODEL: &str = "higgsaudiov2";

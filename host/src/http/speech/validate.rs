@@ -14,7 +14,7 @@ use crate::audio::resample::RATES_HZ;
 use crate::engine::{Pacing, Place, Served, SpeechStream};
 use crate::http::error::ApiError;
 use crate::http::state::App;
-use crate::http::validation::{Fault, Faults};
+use crate::http::validation::Faults;
 use crate::reference::Clip;
 use crate::schema::RequestSchema;
 
@@ -136,7 +136,7 @@ pub(crate) fn family_fields(schema: &RequestSchema, fields: Map<String, Value>) 
     let mut faults = Faults::default();
     for problem in schema.problems(&known) {
         let place = Some(problem.place.as_str()).filter(|place| !place.is_empty());
-        faults.add(place, &Fault::new(problem.kind, problem.text), &problem.value);
+        faults.add(place, &problem.fault, &problem.value);
     }
     faults.into_result().map(|()| known)
 }

@@ -6,8 +6,9 @@ use crate::audio::Format;
 use crate::engine::{Engine, FindError};
 use crate::http::error::ApiError;
 use crate::http::speech::validate::language;
-use crate::http::speech::{Delivery, SpeechForm, coerce};
-use crate::http::validation::{Fault, Faults};
+use crate::http::speech::{Delivery, SpeechForm};
+use crate::http::validation::Faults;
+use crate::schema::{Fault, coerce};
 use crate::text::segment::Granularity;
 
 /// What is said where word times are wanted and nothing can find them.

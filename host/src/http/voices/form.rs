@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::urlencoded;
 use crate::http::error::ApiError;
-use crate::http::validation::{Fault, Faults};
+use crate::http::validation::Faults;
+use crate::schema::Fault;
 
 /// Most parts of a form.
 const MAX_PARTS: usize = 64;

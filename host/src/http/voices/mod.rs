@@ -2,10 +2,10 @@
 
 mod delete;
 mod embedding;
-mod form;
+pub(crate) mod form;
 mod list;
 mod room;
-mod upload;
+pub(crate) mod upload;
 mod urlencoded;
 
 pub use delete::remove;

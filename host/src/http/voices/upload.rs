@@ -46,7 +46,7 @@ enum Payload {
 }
 
 /// An upload whose parts are right as far as can be told without decoding its clip.
-struct Upload {
+pub struct Upload {
     name: VoiceName,
     consent: String,
     mime_type: &'static str,
@@ -57,7 +57,7 @@ struct Upload {
 
 impl Upload {
     /// Checks a form. The first failure wins, in the order of the reference.
-    fn check(form: UploadForm, app: &App) -> Result<Self, ApiError> {
+    pub fn check(form: UploadForm, app: &App) -> Result<Self, ApiError> {
         let (raw_name, consent) = (form.name.unwrap_or_default(), form.consent.unwrap_or_default());
         let payload = only_payload(form.audio_sample, form.speaker_embedding, form.mix)?;
         let name = VoiceName::read(&raw_name).map_err(|error| wrong_name(&raw_name, error.to_string()))?;

@@ -130,6 +130,15 @@ impl VoiceStore for LocalStore {
         self.flush_folder().map_err(|error| failed(&error)).map(|()| aside)
     }
 
+    fn obstacle(&self) -> Option<String> {
+        // The folder is made for the first voice: until then it is the one above it that counts.
+        let folder = self.folder.ancestors().find(|folder| folder.is_dir())?;
+        // A file without a name, of which nothing is left. Where there is no such thing nothing can be told.
+        let nameless = OpenOptions::new().write(true).custom_flags(libc::O_TMPFILE).open(folder);
+        let is_obstacle = |error: &io::Error| matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
+        nameless.err().filter(is_obstacle).map(|error| format!("{}: {error}", folder.display()))
+    }
+
     fn place(&self) -> String {
         self.folder.display().to_string()
     }

@@ -94,6 +94,11 @@ pub trait VoiceStore: Send + Sync {
     /// error of the kind [`StoreError::NotFound`].
     fn set_aside(&self, damaged: &Listed) -> Result<String, StoreError>;
 
+    /// Why nothing can be stored, as far as that can be told without storing anything.
+    fn obstacle(&self) -> Option<String> {
+        None
+    }
+
     /// How the store is called in logs.
     fn place(&self) -> String;
 

@@ -6,7 +6,8 @@ use super::merge::{given, known};
 use crate::http::error::ApiError;
 use crate::http::speech::SpeechForm;
 use crate::http::speech::references;
-use crate::http::validation::{Fault, Faults};
+use crate::http::validation::Faults;
+use crate::schema::Fault;
 
 /// The list of items.
 const ITEMS: &str = "items";

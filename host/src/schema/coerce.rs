@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::http::validation::Fault;
+use super::fault::Fault;
 
 /// Text: only a string.
 pub fn text(value: &Value) -> Result<String, Fault> {
@@ -79,7 +79,8 @@ fn at_least(kind: &'static str, words: &str, key: &str, bound: &str) -> Fault {
     Fault::new(kind, format!("Input should be {words} {bound}")).with(format!("'{key}': {bound}"))
 }
 
-fn whole(value: &Value) -> Result<i128, Fault> {
+/// Any whole number.
+pub fn whole(value: &Value) -> Result<i128, Fault> {
     match value {
         Value::Bool(flag) => Ok(i128::from(*flag)),
         Value::Number(number) => whole_number(number),

@@ -15,6 +15,7 @@ pub mod numbers;
 pub mod process;
 pub mod python;
 pub mod raw;
+pub mod recording;
 pub mod s3;
 pub mod sentences;
 pub mod server;

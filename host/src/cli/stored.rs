@@ -17,13 +17,18 @@ pub async fn app(place: Option<&str>, engine: Engine, references: References, se
     let app = App::with_voices_of(engine, store, rules, references, settings);
     let known = app.voices().clone();
     let looked = move || (known.refresh().map(|()| known.list().len()), known.store().obstacle());
-    let (read, obstacle) = tokio::task::spawn_blocking(looked).await.map_err(|error| Failure(format!("reading the voices was lost: {error}")))?;
+    let (read, obstacle) =
+        tokio::task::spawn_blocking(looked).await.map_err(|error| Failure(format!("reading the voices was lost: {error}")))?;
     match read {
         Ok(count) => tracing::info!(place, count, "uploaded voices"),
         Err(error) => tracing::warn!(place, %error, "the voice store cannot be read; it is tried again"),
     }
     if let Some(obstacle) = obstacle {
-        tracing::warn!(place, obstacle, "no voice can be uploaded: --voices or SPEAKER_SAMPLES_DIR names a place that cannot be written to");
+        tracing::warn!(
+            place,
+            obstacle,
+            "no voice can be uploaded: --voices or SPEAKER_SAMPLES_DIR names a place that cannot be written to"
+        );
     }
     Ok(app)
 }

@@ -114,7 +114,10 @@ mod tests {
     fn what_is_below_the_folders_of_a_machine_is_left_out() {
         for root in ROOTS {
             assert_eq!(sanitised(&format!("cannot read '{root}a b', gone")), "cannot read '<path> b', gone");
-            assert_eq!(sanitised(&format!("see {root}a/b-c, or ({root}d); `{root}e`: {root}f")), "see <path>, or (<path>); `<path>`: <path>");
+            assert_eq!(
+                sanitised(&format!("see {root}a/b-c, or ({root}d); `{root}e`: {root}f")),
+                "see <path>, or (<path>); `<path>`: <path>"
+            );
             let plain = format!("{root} and {}", root.trim_end_matches('/'));
             assert_eq!(sanitised(&plain), plain);
         }
@@ -136,7 +139,10 @@ mod tests {
             ("/a.wav", "/a.wav"),
             ("/data/.cache", "/data/.cache"),
             ("There is nothing at /v1/audio/speech.", "There is nothing at /v1/audio/speech."),
-            ("a URL (http/https), base64 data URL (data:...), or file URI (file://...)", "a URL (http/https), base64 data URL (data:...), or file URI (file://...)"),
+            (
+                "a URL (http/https), base64 data URL (data:...), or file URI (file://...)",
+                "a URL (http/https), base64 data URL (data:...), or file URI (file://...)",
+            ),
             ("Allowed: audio/mpeg, audio/wav, audio/x-wav", "Allowed: audio/mpeg, audio/wav, audio/x-wav"),
             ("The model `org/model-1.5b` does not exist.", "The model `org/model-1.5b` does not exist."),
             ("and/or 3.5/4.5 // /", "and/or 3.5/4.5 // /"),

@@ -1,12 +1,10 @@
-//! Clips as other people's software writes them: made by FFmpeg's libraries.
+//! Clips as other people's software writes them.
 
-use std::process::Command;
-
-use omni_tests::python::Python;
+use omni_tests::recording::encoded;
 use omni_tests::upload::data_url;
 use serde_json::json;
 
-use crate::support::{check_pitch, closed, file, open, spoken_pitch, tone};
+use crate::support::{check_pitch, closed, spoken_pitch, tone};
 
 /// Name of the file, whose end is the container, and the encoder.
 const KINDS: [(&str, &str); 9] = [
@@ -23,15 +21,8 @@ const KINDS: [(&str, &str); 9] = [
 
 #[test]
 fn clips_of_every_common_kind_are_understood() {
-    let folder = open().folder.path();
-    let source = file(folder, "source.wav", &tone(260.0, 2.0));
     for (name, codec) in KINDS {
-        let target = folder.join(name);
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/python/encode.py");
-        let mut command: Command = Python::ready().command();
-        let output = command.args([script, &source]).arg(&target).arg(codec).output().expect("Python starts");
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        let clip = std::fs::read(&target).expect("it was written");
+        let clip = encoded(&tone(260.0, 2.0), name, codec, &[]);
         check_pitch(&format!("{name} by {codec}"), spoken_pitch(closed(), &json!({"ref_audio": data_url(&clip)})), 260.0);
     }
 }

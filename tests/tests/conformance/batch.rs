@@ -108,7 +108,14 @@ fn audio(body: &Value) -> Vec<u8> {
 
 #[test]
 fn an_item_names_the_type_of_its_file() {
-    let formats = [("wav", "audio/wav"), ("pcm", "audio/pcm"), ("flac", "audio/flac"), ("mp3", "audio/mpeg"), ("opus", "audio/ogg"), ("aac", "audio/aac")];
+    let formats = [
+        ("wav", "audio/wav"),
+        ("pcm", "audio/pcm"),
+        ("flac", "audio/flac"),
+        ("mp3", "audio/mpeg"),
+        ("opus", "audio/ogg"),
+        ("aac", "audio/aac"),
+    ];
     let items = formats.map(|(format, _)| json!({"input": TEXT, "seed": 7, "response_format": format}));
     let results = batch(&json!({"items": items})).json()["results"].take();
     for (index, (format, media_type)) in formats.into_iter().enumerate() {

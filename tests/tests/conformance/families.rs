@@ -34,7 +34,8 @@ fn same(rows: impl IntoIterator<Item = (&'static str, &'static str, Value, Value
         let fields = if means.is_null() { json!({}) } else { json!({field: means}) };
         let (answer, expected) = (asked(&json!({field: sent})), asked(&fields));
         assert_eq!(expected.status, 200, "{rule}: {fields}: {}", expected.start());
-        (answer.status != 200 || answer.body != expected.body).then(|| format!("{rule}: {field} {sent} is not read as {means}: {}", answer.status))
+        (answer.status != 200 || answer.body != expected.body)
+            .then(|| format!("{rule}: {field} {sent} is not read as {means}: {}", answer.status))
     }));
 }
 
@@ -126,7 +127,8 @@ fn they_hold_in_a_batch_and_in_a_session() {
     let pcm = json!({"response_format": "pcm", "seed": 7, "pitch_hz": 330});
     let expected = asked(&pcm).body;
     assert_ne!(expected, asked(&json!({"response_format": "pcm"})).body, "the field changes nothing");
-    let batch = json!({"items": [{"input": TEXT}, {"input": TEXT, "pitch_hz": "high"}], "response_format": "pcm", "seed": 7, "pitch_hz": "330"});
+    let batch =
+        json!({"items": [{"input": TEXT}, {"input": TEXT, "pitch_hz": "high"}], "response_format": "pcm", "seed": 7, "pitch_hz": "330"});
     let results = http::post_json(&server().url(&format!("{PATH}/batch")), &batch).json()["results"].take();
     assert!(base64::decode(results[0]["audio_data"].as_str().expect("audio")) == expected, "another sound in a batch");
     assert!(results[1]["error"].as_str().is_some_and(|error| error.contains("unable to parse string as a number")), "{}", results[1]);

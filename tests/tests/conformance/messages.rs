@@ -69,7 +69,8 @@ fn the_envelope_has_four_members() {
     report(answers.into_iter().map(|answer| {
         let error = answer.json()["error"].take();
         let members: BTreeSet<&str> = error.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let is_right = members == BTreeSet::from(["code", "message", "param", "type"]) && error["code"] == answer.status && answer.body.len() < 4096;
+        let is_right =
+            members == BTreeSet::from(["code", "message", "param", "type"]) && error["code"] == answer.status && answer.body.len() < 4096;
         (!is_right).then(|| format!("{}: {error}", answer.status))
     }));
 }

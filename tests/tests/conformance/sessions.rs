@@ -51,7 +51,11 @@ fn a_field_that_is_wrong_is_named_and_the_last_configuration_holds() {
         ("extra_params", json!([]), "Input should be a valid dictionary"),
         ("stream_audio", json!("maybe"), flag),
         ("stream_audio", json!(null), flag),
-        ("stream_audio", json!(true), "WebSocket streaming audio (stream_audio=true) requires response_format='pcm'. Got response_format='wav'."),
+        (
+            "stream_audio",
+            json!(true),
+            "WebSocket streaming audio (stream_audio=true) requires response_format='pcm'. Got response_format='wav'.",
+        ),
         ("word_timestamps", json!("maybe"), flag),
         ("word_timestamps", json!(null), flag),
         ("split_granularity", json!("word"), "Input should be 'none', 'sentence' or 'clause'"),
@@ -65,7 +69,10 @@ fn a_field_that_is_wrong_is_named_and_the_last_configuration_holds() {
         (!is_told).then(|| format!("{field} {value}: expected {said:?}, got {error}"))
     }));
     let both = told(&mut session, &json!({"speaker_embedding": [1.0], "ref_audio": "a"})).unwrap_or_default();
-    assert!(both["message"].as_str().is_some_and(|text| text.contains("'speaker_embedding' and 'ref_audio' are mutually exclusive")), "{both}");
+    assert!(
+        both["message"].as_str().is_some_and(|text| text.contains("'speaker_embedding' and 'ref_audio' are mutually exclusive")),
+        "{both}"
+    );
     assert!(sound(session) == asked(&json!({"response_format": "pcm"})).body, "the first configuration does not hold any more");
 }
 
@@ -138,7 +145,8 @@ fn text_is_split_as_the_examples_are() {
         [json!({"type": "mark"}), done(), close()].iter().for_each(|message| session.send(message));
         let report = session.read_out();
         let mark = report.events.iter().position(|event| event["message"] == "Unknown message type: mark").expect("an answer to the mark");
-        let units = |events: &[Value]| events.iter().filter_map(|event| event["sentence_text"].as_str().map(str::to_owned)).collect::<Vec<_>>();
+        let units =
+            |events: &[Value]| events.iter().filter_map(|event| event["sentence_text"].as_str().map(str::to_owned)).collect::<Vec<_>>();
         let (first, rest) = (units(&report.events[..mark]), units(&report.events[mark..]));
         (first != at_once || rest != flushed).then(|| format!("{granularity} {pieces:?}: {first:?}, {rest:?}"))
     }));

@@ -99,7 +99,9 @@ const PREFLIGHT: [(&str, &str); 3] = [
 fn check_preflight(answer: &Answer, path: &str) {
     assert!(matches!(answer.status, 200 | 204), "{path}: {}", answer.status);
     assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
-    for (header, values) in [("access-control-allow-methods", &["POST"][..]), ("access-control-allow-headers", &["authorization", "content-type"])] {
+    for (header, values) in
+        [("access-control-allow-methods", &["POST"][..]), ("access-control-allow-headers", &["authorization", "content-type"])]
+    {
         let allowed = answer.header(header).unwrap_or_default().to_lowercase();
         assert!(values.iter().all(|value| allowed.contains(&value.to_lowercase())), "{path}: {header} is {allowed:?}");
     }

@@ -5,6 +5,7 @@ mod crash;
 mod hostile;
 mod openai;
 mod prepared;
+mod recordings;
 mod shared;
 mod stores;
 mod suite;

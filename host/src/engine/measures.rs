@@ -365,7 +365,7 @@ mod tests {
             request.admitted();
             request.emitted(3, 4000);
             request.finished(Finish { reason: FinishReason::Length, generated: 9 });
-            request.failed(&SpeechError::Failed { message: "too late".to_owned() });
+            request.failed(&SpeechError::failed("too late"));
         });
         for line in [
             "vllm_omni:requests_success_total{model_name=\"m\",finished_reason=\"length\"} 1\n",
@@ -386,7 +386,7 @@ mod tests {
     fn how_a_request_ended_is_told_apart() {
         let page = page_of(|model| {
             drop(model.begin(Arrival::now(), usage(), 0));
-            model.begin(Arrival::now(), usage(), 0).failed(&SpeechError::Failed { message: String::new() });
+            model.begin(Arrival::now(), usage(), 0).failed(&SpeechError::failed(""));
             model.begin(Arrival::now(), usage(), 0).failed(&SpeechError::Invalid { field: None, message: String::new() });
             model.begin(Arrival::now(), usage(), 0).finished(Finish { reason: FinishReason::Stop, generated: 0 });
         });

@@ -298,7 +298,7 @@ impl Pipeline {
             "a replica failed and is closed for a while"
         );
         self.look_after();
-        let SpeechError::Failed { message } = self.failed(reason) else { return };
+        let SpeechError::Failed { message, .. } = self.failed(reason) else { return };
         Replica::fail(jobs, &SpeechError::Unavailable { message, retry_after_s: UNHEALTHY_RETRY_S });
     }
 
@@ -331,6 +331,6 @@ impl Pipeline {
 
     /// The error of a request whose model failed.
     pub fn failed(&self, detail: &str) -> SpeechError {
-        SpeechError::Failed { message: format!("plugin '{}' {detail}", self.info.name) }
+        SpeechError::failed(format!("plugin '{}' {detail}", self.info.name))
     }
 }

@@ -38,7 +38,24 @@ pub enum SpeechError {
     Failed {
         /// What a client may read.
         message: String,
+        /// The number of the stage that failed, where it was one.
+        stage: Option<usize>,
     },
+}
+
+impl SpeechError {
+    /// A failure of the model.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed { message: message.into(), stage: None }
+    }
+
+    /// The same, of a stage.
+    pub fn in_stage(self, number: usize) -> Self {
+        match self {
+            Self::Failed { message, .. } => Self::Failed { message, stage: Some(number) },
+            other => other,
+        }
+    }
 }
 
 /// How a request ended.

@@ -52,7 +52,7 @@ impl SpeechStream {
                 self.finish = Some(finish);
                 self.place.note_spoken(self.characters, self.job.emitted());
                 self.job.measures.finished(finish);
-                let silent = SpeechError::Failed { message: "TTS model did not produce audio output.".to_owned() };
+                let silent = SpeechError::failed("TTS model did not produce audio output.");
                 if self.has_audio { None } else { Some(Err(silent)) }
             }
             Err(error) => {
@@ -79,7 +79,7 @@ impl SpeechStream {
         {
             self.pipeline.wake_last(&self.job);
         }
-        piece.ok_or_else(|| SpeechError::Failed { message: "the model's last stage ended without a word".to_owned() })
+        piece.ok_or_else(|| SpeechError::failed("the model's last stage ended without a word"))
     }
 }
 

@@ -122,7 +122,7 @@ pub fn end_the_overdue(pipeline: &Pipeline) {
     let limit = pipeline.patience.slow_reader;
     for job in pipeline.jobs.filter(|job| job.stalled_for(now).is_some_and(|stalled| stalled >= limit)) {
         tracing::warn!(model = pipeline.id, seq = job.seq, limit_s = limit.as_secs(), "a client stopped reading; its request is ended");
-        job.fail(SpeechError::Failed { message: format!("the client took no audio for {} s", limit.as_secs()) });
+        job.fail(SpeechError::failed(format!("the client took no audio for {} s", limit.as_secs())));
         if let Some(place) = job.place.upgrade() {
             place.give_back();
         }

@@ -38,6 +38,7 @@ tokio::task_local! {
 pub struct Tally(Arc<Sums>);
 
 struct Sums {
+    id: Option<RequestId>,
     started: Instant,
     first_audio_ms: AtomicU64,
     audio_ms: AtomicU64,
@@ -45,14 +46,19 @@ struct Sums {
 }
 
 impl Tally {
-    fn new() -> Self {
+    fn new(id: Option<RequestId>) -> Self {
         let (first_audio_ms, audio_ms) = (AtomicU64::new(NONE), AtomicU64::new(0));
-        Self(Arc::new(Sums { started: Instant::now(), first_audio_ms, audio_ms, key: OnceLock::new() }))
+        Self(Arc::new(Sums { id, started: Instant::now(), first_audio_ms, audio_ms, key: OnceLock::new() }))
     }
 
     /// That of the request at work; one that nobody reads where there is none.
     pub fn current() -> Self {
-        TALLY.try_with(Self::clone).unwrap_or_else(|_| Self::new())
+        TALLY.try_with(Self::clone).unwrap_or_else(|_| Self::new(None))
+    }
+
+    /// The id of the request at work.
+    pub fn request_id() -> Option<String> {
+        TALLY.try_with(|tally| tally.0.id.as_ref().map(|id| id.as_str().to_owned())).ok().flatten()
     }
 
     /// Notes the name of the key that the request at work showed.
@@ -90,14 +96,14 @@ struct Access {
 }
 
 impl Access {
-    fn begin(request: &Request, span: Span) -> Self {
+    fn begin(request: &Request, id: RequestId, span: Span) -> Self {
         HTTP_IN_FLIGHT.of([]).increment(1.0);
         Self {
             span,
             method: request.method().clone(),
             path: shortened(request.uri().path().to_owned(), 200),
             route: route(request).to_owned(),
-            tally: Tally::new(),
+            tally: Tally::new(Some(id)),
             status: None,
             bytes: 0,
             is_complete: false,
@@ -147,7 +153,7 @@ fn route(request: &Request) -> &str {
 pub async fn account(request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers());
     let span = trace::request(id.as_str(), request.method().as_str(), route(&request), request.headers());
-    let mut access = Access::begin(&request, span.clone());
+    let mut access = Access::begin(&request, id.clone(), span.clone());
     let answering = TALLY.scope(access.tally.clone(), next.run(request)).instrument(span);
     let mut response = answering.await;
     access.status = Some(response.status().as_u16());
@@ -197,9 +203,10 @@ mod tests {
     #[tokio::test]
     async fn work_within_a_request_adds_to_its_sums_and_other_work_to_none() {
         Tally::current().audio(Duration::from_secs(1));
-        let tally = Tally::new();
+        let tally = Tally::new(Some(RequestId::fresh()));
         TALLY
             .scope(tally.clone(), async {
+                assert_eq!(Tally::request_id().as_deref(), tally.0.id.as_ref().map(RequestId::as_str));
                 Tally::note_key(&Arc::from("alice"));
                 Tally::current().audio(Duration::from_millis(1500));
                 Tally::current().audio(Duration::from_millis(500));
@@ -207,6 +214,6 @@ mod tests {
             .await;
         assert_eq!((tally.audio_s(), tally.0.key.get().map(|key| &**key)), (Some(2.0), Some("alice")));
         assert!(tally.first_audio_ms().is_some_and(|ms| ms < 60_000));
-        assert_eq!(Tally::new().audio_s(), None);
+        assert_eq!((Tally::new(None).audio_s(), Tally::request_id()), (None, None));
     }
 }

@@ -1,13 +1,15 @@
 //! Errors as clients see them: one envelope, one place that maps kinds to statuses.
 //!
 //! `{"error":{"message":…,"type":…,"param":…,"code":…}}`, where `code` is the status. Names of types are those of the reference where
-//! it has one, else the name of the exception that OpenAI's client raises for the status.
+//! it has one, else the name of the exception that OpenAI's client raises for the status. A failure of the model adds `request_id` and
+//! `error_stage_id`, both null where they are not known.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
+use super::access::Tally;
 use super::sanitise::sanitised;
 use crate::engine::{FindError, SpeechError};
 use crate::observe::metrics::catalogue::REFUSED;
@@ -25,14 +27,23 @@ pub struct ApiError {
     param: Option<String>,
     retry_after_s: Option<u64>,
     detail: Option<&'static str>,
+    /// Where the model failed, if it did.
+    failure: Option<Failure>,
     /// The reason under which it is counted, where the request was turned away and not wrong.
     refusal: Option<&'static str>,
+}
+
+/// A failure of the model while it worked on a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Failure {
+    /// The number of the stage that failed, where it was one.
+    stage: Option<usize>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         let message = shortened(message.into(), MAX_MESSAGE_BYTES);
-        Self { status, kind, message, param: None, retry_after_s: None, detail: None, refusal: None }
+        Self { status, kind, message, param: None, retry_after_s: None, detail: None, failure: None, refusal: None }
     }
 
     fn with_param(mut self, param: impl Into<String>) -> Self {
@@ -189,12 +200,21 @@ impl ApiError {
 
     /// The JSON body.
     pub fn body(&self) -> Value {
-        let envelope = |message: &str| json!({"message": message, "type": self.kind, "param": self.param, "code": self.status.as_u16()});
         match self.detail {
             // Of a path that is not there, the path is the point.
-            Some(detail) => json!({"detail": detail, "error": envelope(&self.message)}),
-            None => json!({"error": envelope(&sanitised(&self.message))}),
+            Some(detail) => json!({"detail": detail, "error": self.envelope(&self.message)}),
+            None => json!({"error": self.envelope(&sanitised(&self.message))}),
         }
+    }
+
+    /// The members that every error has, and those of a failure of the model.
+    fn envelope(&self, message: &str) -> Value {
+        let mut envelope = json!({"message": message, "type": self.kind, "param": self.param, "code": self.status.as_u16()});
+        if let Some(failure) = self.failure {
+            envelope["request_id"] = json!(Tally::request_id());
+            envelope["error_stage_id"] = json!(failure.stage);
+        }
+        envelope
     }
 }
 
@@ -221,7 +241,7 @@ impl From<SpeechError> for ApiError {
                 error.with_retry(retry_after_s).with_refusal("unavailable")
             }
             SpeechError::TimedOut { message } => Self::new(StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout", message),
-            SpeechError::Failed { message } => Self::failed(message),
+            SpeechError::Failed { message, stage } => Self { failure: Some(Failure { stage }), ..Self::failed(message) },
         }
     }
 }

@@ -76,7 +76,7 @@ impl Features {
     where
         E: Future<Output = Result<Vec<NamedTensor>, SpeechError>> + Send + 'static,
     {
-        let lost = || SpeechError::Failed { message: "the reference's encoder was lost".to_owned() };
+        let lost = || SpeechError::failed("the reference's encoder was lost");
         let mut landing = match self.find_or_launch(key, encode) {
             Found::Kept(tensors) => return Ok(tensors),
             Found::Coming(landing) => landing,
@@ -228,14 +228,14 @@ mod tests {
         }
         client.abort();
         gate.add_permits(1);
-        let second = features.get_or_encode(key(1, None), || async { Err(SpeechError::Failed { message: "made twice".to_owned() }) }).await;
+        let second = features.get_or_encode(key(1, None), || async { Err(SpeechError::failed("made twice")) }).await;
         assert_eq!(second.expect("the first work's result").len(), 1);
     }
 
     #[tokio::test]
     async fn a_failure_is_told_and_not_kept_and_a_panic_leaves_no_flight() {
         let (features, count) = (Features::default(), Arc::new(AtomicUsize::new(0)));
-        let failed = SpeechError::Failed { message: "no".to_owned() };
+        let failed = SpeechError::failed("no");
         let told = failed.clone();
         assert_eq!(features.get_or_encode(key(1, None), || async { Err(told) }).await, Err(failed));
         let lost = features.get_or_encode(key(1, None), || async { std::panic::resume_unwind(Box::new(())) }).await;

@@ -184,7 +184,7 @@ pub fn refusal(error: &ReferenceError) -> SpeechError {
     let message = error.to_string();
     match error {
         ReferenceError::Busy => SpeechError::Unavailable { message, retry_after_s: 1 },
-        ReferenceError::Ours(_) => SpeechError::Failed { message },
+        ReferenceError::Ours(_) => SpeechError::failed(message),
         _ => SpeechError::Invalid { field: Some("ref_audio".to_owned()), message },
     }
 }

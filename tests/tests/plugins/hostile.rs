@@ -11,21 +11,21 @@ use serde_json::json;
 
 use super::support::{fails, plugins_and, say, speaks, state};
 
-/// What a request asks for, and words of the answer.
-const FAULTS: [(&str, &str); 13] = [
-    ("panic in prepare", "panicked in prepare: told to panic"),
-    ("panic in admit", "panicked in admit: told to panic"),
-    ("panic in step", "panicked in step: told to panic"),
-    ("stage fails", "told to fail as a stage"),
-    ("fail", "told to fail"),
-    ("fail late", "told to fail late"),
-    ("flood", "events"),
-    ("lie about the sequence", "does not hold"),
-    ("wrong kind", "codes"),
-    ("not finite", "not finite"),
-    ("malformed", "shape"),
-    ("nothing", "did not produce audio"),
-    ("idle forever", "no progress"),
+/// What a request asks for, words of the answer, and the number of the stage that is at fault.
+const FAULTS: [(&str, &str, Option<u64>); 13] = [
+    ("panic in prepare", "panicked in prepare: told to panic", None),
+    ("panic in admit", "panicked in admit: told to panic", Some(0)),
+    ("panic in step", "panicked in step: told to panic", Some(0)),
+    ("stage fails", "told to fail as a stage", Some(0)),
+    ("fail", "told to fail", Some(0)),
+    ("fail late", "told to fail late", Some(0)),
+    ("flood", "events", Some(0)),
+    ("lie about the sequence", "does not hold", Some(0)),
+    ("wrong kind", "codes", Some(0)),
+    ("not finite", "not finite", Some(0)),
+    ("malformed", "shape", Some(0)),
+    ("nothing", "did not produce audio", None),
+    ("idle forever", "no progress", Some(0)),
 ];
 
 /// A server that opens nothing again while a test runs.
@@ -61,9 +61,9 @@ fn check_given_up(server: &Server, names: &str) {
 #[test]
 fn each_fault_fails_its_request_by_name_and_nothing_else() {
     let server = serve("3");
-    for (text, names) in FAULTS {
+    for (text, names, stage) in FAULTS {
         eprintln!("asking to {text}");
-        fails(&server, "hostile", text, names);
+        assert_eq!(fails(&server, "hostile", text, names), stage, "{text}");
         check_both_speak(&server);
     }
 }

@@ -56,10 +56,15 @@ pub fn sound_of(server: &Server, model: &str, text: &str, more: &Value) -> Wav {
     speech::speak_request(server, &request)
 }
 
-/// Fails unless a request fails as the plugin's fault, by name and without repeating itself.
-pub fn fails(server: &Server, model: &str, text: &str, names: &str) {
-    let message = checks::error(&say(server, model, text), 500, names);
+/// Fails unless a request fails as the plugin's fault, by name and without repeating itself. Gives the number of the stage at fault.
+pub fn fails(server: &Server, model: &str, text: &str, names: &str) -> Option<u64> {
+    let answer = say(server, model, text);
+    let message = checks::error(&answer, 500, names);
     assert_eq!(message.matches("Speech generation failed").count(), 1, "{message}");
+    let error = &answer.json()["error"];
+    assert_eq!(error["request_id"].as_str(), answer.header("x-request-id"), "{error}");
+    assert!(error.get("error_stage_id").is_some(), "{error}");
+    error["error_stage_id"].as_u64()
 }
 
 /// Fails unless a model speaks.

@@ -258,7 +258,7 @@ impl StageWorker {
                     SpeechError::Invalid { field: error.field.clone(), message: error.message.clone() }
                 }
                 ErrorKind::Exhausted => SpeechError::Unavailable { message, retry_after_s: 1 },
-                _ => SpeechError::Failed { message },
+                _ => SpeechError::failed(message).in_stage(self.replica.stage),
             });
         }
         Ok(())
@@ -299,7 +299,7 @@ impl StageWorker {
         if is_given_up {
             self.give_up(&format!("too many faults in a row, the last: {detail}"));
         }
-        Replica::fail(jobs, &pipeline.failed(&detail));
+        Replica::fail(jobs, &pipeline.failed(&detail).in_stage(replica.stage));
         if is_given_up {
             return;
         }

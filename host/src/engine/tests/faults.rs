@@ -152,7 +152,7 @@ async fn a_reader_that_stalls_for_too_long_loses_its_request_and_its_place() {
     while let Some(Ok(_)) = last {
         last = stalled.next().await;
     }
-    assert!(matches!(last, Some(Err(SpeechError::Failed { message })) if message.contains("took no audio")));
+    assert!(matches!(last, Some(Err(SpeechError::Failed { message, .. })) if message.contains("took no audio")));
     assert!(house.speak("frames=3").await.is_ok());
 }
 

@@ -127,7 +127,7 @@ impl House {
 /// The error text of an outcome that must be a failure.
 pub fn failure(outcome: Result<Vec<f32>, SpeechError>) -> String {
     match outcome {
-        Err(SpeechError::Failed { message }) => message,
+        Err(SpeechError::Failed { message, .. }) => message,
         other => panic!("expected a failure, got {other:?}"),
     }
 }

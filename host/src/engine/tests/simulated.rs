@@ -129,8 +129,8 @@ fn is_fair(listener: &Listener) -> bool {
         Outcome::Refused => true,
         Outcome::Failed(SpeechError::Invalid { field, .. }) => field.as_deref() == Some("input"),
         Outcome::Failed(SpeechError::TimedOut { .. }) => timeout.is_some(),
-        Outcome::Failed(SpeechError::Failed { message }) if message.contains("took no audio") => matches!(manner, Manner::Stalls(_)),
-        Outcome::Failed(SpeechError::Failed { message }) => message.contains("failed, as told") && script.fails_at.is_some(),
+        Outcome::Failed(SpeechError::Failed { message, .. }) if message.contains("took no audio") => matches!(manner, Manner::Stalls(_)),
+        Outcome::Failed(SpeechError::Failed { message, .. }) => message.contains("failed, as told") && script.fails_at.is_some(),
         Outcome::Failed(_) | Outcome::Pending => false,
     }
 }

@@ -101,7 +101,7 @@ async fn try_features(app: &App, model: &Arc<Served>, owner: &str, entry: &Entry
 /// Reads a voice and has the model encode it.
 async fn make(voices: Voices, model: Arc<Served>, entry: Entry, transcript: Option<String>) -> Result<Vec<NamedTensor>, SpeechError> {
     let read = tokio::task::spawn_blocking(move || voices.sample(&entry)).await;
-    let read = read.map_err(|error| SpeechError::Failed { message: format!("reading a voice was lost: {error}") })?;
+    let read = read.map_err(|error| SpeechError::failed(format!("reading a voice was lost: {error}")))?;
     match read.map_err(unreadable)? {
         None => Err(SpeechError::Unavailable { message: "the voice was replaced while it was read".to_owned(), retry_after_s: 1 }),
         Some(Sample::Embedding(vector)) => Ok(vec![NamedTensor::f32(SPEAKER_EMBEDDING, vec![vector.len()], vector)]),
@@ -112,6 +112,6 @@ async fn make(voices: Voices, model: Arc<Served>, entry: Entry, transcript: Opti
 fn unreadable(error: VoiceError) -> SpeechError {
     match error {
         VoiceError::Store(crate::voices::StoreError::Unavailable(reason)) => SpeechError::Unavailable { message: reason, retry_after_s: 5 },
-        error => SpeechError::Failed { message: error.to_string() },
+        error => SpeechError::failed(error.to_string()),
     }
 }

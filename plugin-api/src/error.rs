@@ -18,6 +18,9 @@ pub enum ErrorKind {
     Internal,
     /// The plugin panicked; the message is the panic's. Made by the boundary, never by an author.
     Panicked,
+    /// The model did not come to the end of the text, so that its audio is incomplete: 500. Another seed may do better, and the host tries
+    /// one where the client chose neither a seed nor a length and has not heard anything yet.
+    Incomplete,
 }
 
 /// An error of a plugin: a kind to act on, the field at fault if there is one, and one sentence.
@@ -62,6 +65,11 @@ impl PluginError {
     /// Something inside the plugin went wrong.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, None, message)
+    }
+
+    /// The model did not come to the end of the text.
+    pub fn incomplete(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Incomplete, None, message)
     }
 
     /// A panic was caught at the boundary.

@@ -150,7 +150,7 @@ impl RequestMeasures {
     /// It failed.
     pub fn failed(&self, error: &SpeechError) {
         let reason = match error {
-            SpeechError::Failed { .. } => "stage_error",
+            SpeechError::Failed { .. } | SpeechError::Incomplete { .. } => "stage_error",
             SpeechError::TimedOut { .. } => "timed_out",
             SpeechError::Unavailable { .. } | SpeechError::Overloaded { .. } => "unavailable",
             // Its own fault: no failure of the server's.

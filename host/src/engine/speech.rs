@@ -41,6 +41,12 @@ pub enum SpeechError {
         /// The number of the stage that failed, where it was one.
         stage: Option<usize>,
     },
+    /// The model did not come to the end of the text: 500. Another seed may do better.
+    #[error("{message}")]
+    Incomplete {
+        /// What a client reads.
+        message: String,
+    },
 }
 
 impl SpeechError {

@@ -18,6 +18,9 @@ use crate::voices::StoreError;
 /// Longest message in bytes: an error is under 4 kB with all that surrounds it.
 const MAX_MESSAGE_BYTES: usize = 2800;
 
+/// The type of an error that says that the audio would be incomplete.
+const INCOMPLETE: &str = "server_error";
+
 /// An error answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiError {
@@ -180,6 +183,11 @@ impl ApiError {
         self.param.as_deref()
     }
 
+    /// Whether the model did not come to the end of the text.
+    pub fn is_incomplete(&self) -> bool {
+        self.kind == INCOMPLETE
+    }
+
     /// Seconds after which to try again.
     pub fn retry_after_s(&self) -> Option<u64> {
         self.retry_after_s
@@ -241,6 +249,7 @@ impl From<SpeechError> for ApiError {
                 error.with_retry(retry_after_s).with_refusal("unavailable")
             }
             SpeechError::TimedOut { message } => Self::new(StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout", message),
+            SpeechError::Incomplete { message } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, INCOMPLETE, message),
             SpeechError::Failed { message, stage } => Self { failure: Some(Failure { stage }), ..Self::failed(message) },
         }
     }

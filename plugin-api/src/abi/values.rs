@@ -17,8 +17,15 @@ pub struct ErrorAbi {
     message: RString,
 }
 
-const ERROR_KINDS: [ErrorKind; 6] =
-    [ErrorKind::Invalid, ErrorKind::Unsupported, ErrorKind::Checkpoint, ErrorKind::Exhausted, ErrorKind::Internal, ErrorKind::Panicked];
+const ERROR_KINDS: [ErrorKind; 7] = [
+    ErrorKind::Invalid,
+    ErrorKind::Unsupported,
+    ErrorKind::Checkpoint,
+    ErrorKind::Exhausted,
+    ErrorKind::Internal,
+    ErrorKind::Panicked,
+    ErrorKind::Incomplete,
+];
 
 impl From<PluginError> for ErrorAbi {
     fn from(error: PluginError) -> Self {

@@ -110,6 +110,8 @@ pub enum Mischief {
     Malformed,
     /// "fail late": an orderly failure after a quarter of a second of audio.
     FailLate,
+    /// "stop short": every other time it says after a quarter of a second that the text has not come to its end.
+    StopShort,
     /// "fail": an orderly failure at once.
     Fail,
     /// "stage fails": the step itself fails in the orderly way.
@@ -123,7 +125,7 @@ pub enum Mischief {
 }
 
 /// The words for each, longer ones before those they contain.
-const WORDS: [(&str, Mischief); 18] = [
+const WORDS: [(&str, Mischief); 19] = [
     ("panic in prepare", Mischief::PanicInPrepare),
     ("hang in prepare", Mischief::HangInPrepare),
     ("panic in admit", Mischief::PanicInAdmit),
@@ -139,6 +141,7 @@ const WORDS: [(&str, Mischief); 18] = [
     ("malformed", Mischief::Malformed),
     ("fail late", Mischief::FailLate),
     ("stage fails", Mischief::StageFails),
+    ("stop short", Mischief::StopShort),
     ("fail", Mischief::Fail),
     ("nothing", Mischief::Nothing),
     ("idle forever", Mischief::IdleForever),

@@ -23,6 +23,8 @@ const FLOOD_A_STEP: usize = 100;
 pub struct HostileStage {
     services: Services,
     sequences: BTreeMap<SeqId, Sequence>,
+    /// Sequences that were told to stop short and came to where they may.
+    short: usize,
 }
 
 #[derive(Debug)]
@@ -34,7 +36,7 @@ struct Sequence {
 impl HostileStage {
     /// A stage without sequences.
     pub fn new(services: Services) -> Self {
-        Self { services, sequences: BTreeMap::new() }
+        Self { services, sequences: BTreeMap::new(), short: 0 }
     }
 
     /// What a sequence does in its next step.
@@ -47,6 +49,12 @@ impl HostileStage {
             Some(Mischief::StageFails) => return Err(PluginError::internal("told to fail as a stage")),
             Some(Mischief::HangInStep) => hang(),
             Some(Mischief::LogFlood) if steps == 1 => self.flood_the_log(),
+            Some(Mischief::StopShort) if steps > 1 => {
+                self.short += 1;
+                if !self.short.is_multiple_of(2) {
+                    return Ok(vec![StageEvent::Failed { seq, error: PluginError::incomplete("told to stop short") }]);
+                }
+            }
             _ => {}
         }
         Ok(mischief.and_then(|mischief| bad(mischief, seq, steps)).unwrap_or_else(|| good(seq, steps)))

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use omni_tests::artifacts::plugin;
 use omni_tests::checks;
+use omni_tests::http::Answer;
 use omni_tests::server::{Server, wait_until};
-use omni_tests::speech::{Stream, request_with};
-use serde_json::json;
+use omni_tests::speech::{self, Stream, request_with};
+use serde_json::{Value, json};
 
 use super::support::{fails, plugins_and, say, speaks, state};
 
@@ -55,6 +56,32 @@ fn check_given_up(server: &Server, names: &str) {
     speaks(server, "sine");
     assert_eq!(omni_tests::http::get(&server.url("/ready")).status, 200);
     assert_eq!(omni_tests::http::get(&server.url("/health")).status, 200);
+}
+
+/// The plugin stops short every other time: a second try is good.
+#[test]
+fn speech_that_stops_short_is_tried_once_more_where_its_client_chose_neither_seed_nor_length() {
+    let server = serve("30");
+    let ask = |more: &Value| {
+        let mut request = json!({"input": "Stop short.", "model": "hostile", "response_format": "pcm"});
+        more.as_object().expect("fields are an object").iter().for_each(|(name, value)| request[name] = value.clone());
+        speech::ask(&server, &request)
+    };
+    let is_whole = |answer: &Answer| answer.status == 200 && answer.body.len() == 2 * 8000;
+    assert!(is_whole(&ask(&json!({}))), "the second try is not answered");
+    assert!(server.log().contains("once more with another seed"), "{}", server.log());
+    for chosen in [json!({"seed": 1}), json!({"max_new_tokens": 100}), json!({"seed": 0, "max_new_tokens": 100})] {
+        let refused = ask(&chosen);
+        let error = json!({"message": "told to stop short", "type": "server_error", "param": null, "code": 500});
+        assert_eq!((refused.status, &refused.json()["error"]), (500, &error), "{chosen}");
+        assert!(is_whole(&ask(&chosen)), "{chosen}");
+    }
+    // What was heard cannot be taken back.
+    let events = ask(&json!({"stream": true})).text();
+    let last: Value =
+        events.lines().rfind(|line| line.starts_with("data: ")).and_then(|line| serde_json::from_str(&line[6..]).ok()).expect("an event");
+    let error = json!({"message": "told to stop short", "type": "server_error", "param": null, "code": 500, "partial_audio": true, "action": "discard"});
+    assert_eq!(last, json!({"type": "speech.audio.error", "error": error}));
 }
 
 /// One after the other: three faults in a row would be too many.

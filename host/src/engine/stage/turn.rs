@@ -257,6 +257,7 @@ impl StageWorker {
                 ErrorKind::Invalid | ErrorKind::Unsupported => {
                     SpeechError::Invalid { field: error.field.clone(), message: error.message.clone() }
                 }
+                ErrorKind::Incomplete => SpeechError::Incomplete { message },
                 ErrorKind::Exhausted => SpeechError::Unavailable { message, retry_after_s: 1 },
                 _ => SpeechError::failed(message).in_stage(self.replica.stage),
             });

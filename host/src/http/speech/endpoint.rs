@@ -70,10 +70,10 @@ enum Begun {
 }
 
 async fn begin(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Begun, ApiError> {
+    if accepted.delivery == Delivery::Whole {
+        return Ok(Begun::Whole(whole::answer(app, accepted, record).await?));
+    }
     let stream = accepted.speak(app).await?;
     record.warned(&stream.head.warnings);
-    match accepted.delivery {
-        Delivery::Whole => Ok(Begun::Whole(whole::answer(stream, accepted.wanted, accepted.words.clone(), record).await?)),
-        Delivery::Raw | Delivery::Events => Ok(Begun::Stream(Pieces::begin(stream, accepted.wanted, app.closing(), record).await?)),
-    }
+    Ok(Begun::Stream(Pieces::begin(stream, accepted.wanted, app.closing(), record).await?))
 }

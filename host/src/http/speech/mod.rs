@@ -27,4 +27,4 @@ pub use form::{Delivery, SpeechForm};
 pub use pieces::{Pieces, first_audio, next_audio};
 pub use record::Record;
 pub use validate::{Accepted, accept};
-pub use whole::{Clip, collect};
+pub use whole::{Clip, collect, spoken};

@@ -19,6 +19,7 @@ use crate::reference::Clip;
 use crate::schema::RequestSchema;
 
 /// A request that its model takes.
+#[derive(Clone)]
 pub struct Accepted {
     /// The model.
     pub served: Arc<Served>,
@@ -36,6 +37,8 @@ pub struct Accepted {
     pub pacing: Pacing,
     /// How the times of its words are found, where they are wanted.
     pub words: Option<Alignment>,
+    /// Whether the client left both seed and length to the model.
+    is_free: bool,
 }
 
 impl Accepted {
@@ -53,6 +56,13 @@ impl Accepted {
         let clip = self.voice.fetched(app).await?;
         let voice = self.ready_voice(app, clip).await?;
         Ok(self.served.speak_at(place, self.request, voice, self.pacing).await?)
+    }
+
+    /// The same with another seed, for where the first one did not lead to the end of the text. A client that chose the seed or the length
+    /// gets what comes of its choice.
+    pub fn again(&self) -> Option<Self> {
+        let request = SpeechRequest { seed: seed(None), ..self.request.clone() };
+        self.is_free.then(|| Self { request, is_free: false, ..self.clone() })
     }
 
     async fn ready_voice(&self, app: &App, clip: Option<Arc<Clip>>) -> Result<Voice, ApiError> {
@@ -82,12 +92,13 @@ pub async fn accept_by(app: &App, served: Arc<Served>, form: SpeechForm) -> Resu
     let pacing = Pacing { is_whole: form.delivery == Delivery::Whole, first_units: first_units(&form.fields) };
     let aligner = served.aligner.clone().filter(|_| form.word_timestamps);
     let words = aligner.map(|aligner| Alignment::new(aligner, input.clone(), language(&form.fields)));
+    let is_free = form.seed.is_none() && !form.fields.contains_key("max_new_tokens");
     let fields = family_fields(&served.schema, form.fields)?;
     // Where the model cannot speak faster itself, its audio is stretched afterwards.
     let (native, speed) = if served.info.abilities.native_speed { (form.speed, 1.0) } else { (1.0, form.speed) };
     let request = SpeechRequest { input, seed: seed(form.seed), speed: native as f32, fields };
     let wanted = Wanted { format: form.format, speed, sample_rate_hz };
-    Ok(Accepted { served, request, voice, ref_text, wanted, delivery: form.delivery, pacing, words })
+    Ok(Accepted { served, request, voice, ref_text, wanted, delivery: form.delivery, pacing, words, is_free })
 }
 
 fn check_timestamps(form: &SpeechForm, has_aligner: bool) -> Result<(), ApiError> {

@@ -7,6 +7,7 @@ use omni_plugin_api::FinishReason;
 use super::headers;
 use super::pieces::{first_audio, next_audio};
 use super::record::Record;
+use super::validate::Accepted;
 use super::words::{self, Alignment};
 use crate::audio::chain::{self, Chain, ChainError, Wanted};
 use crate::audio::encode::{EncodeError, Length, Shape};
@@ -14,6 +15,7 @@ use crate::audio::{Format, pcm, wav};
 use crate::engine::align::WordTime;
 use crate::engine::{Finish, SpeechHead, SpeechStream};
 use crate::http::error::ApiError;
+use crate::http::state::App;
 use crate::observe::trace;
 
 /// A complete piece of audio.
@@ -132,13 +134,33 @@ pub(super) async fn off_the_edge<T: Send + 'static>(
     done.map_err(|error| failed(error.to_string()))
 }
 
-/// The answer.
-pub async fn answer(stream: SpeechStream, wanted: Wanted, words: Option<Alignment>, record: &mut Record) -> Result<Response, ApiError> {
-    let clip = collect(stream, wanted, words).await?;
+/// All of a request's audio; once more with another seed where the first one did not lead to the end of the text.
+pub async fn spoken(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Clip, ApiError> {
+    let first = attempt(app, accepted, record).await;
+    let again = first.as_ref().err().filter(|error| error.is_incomplete()).and_then(|_| accepted.again());
+    let clip = match again {
+        None => first?,
+        Some(again) => {
+            tracing::warn!(model = again.served.id, seed = again.request.seed, "the audio is incomplete: once more with another seed");
+            attempt(app, &again, record).await?
+        }
+    };
     record.made(clip.samples);
     record.done();
+    Ok(clip)
+}
+
+async fn attempt(app: &App, accepted: &Accepted, record: &Record) -> Result<Clip, ApiError> {
+    let stream = accepted.speak(app).await?;
+    record.warned(&stream.head.warnings);
+    collect(stream, accepted.wanted, accepted.words.clone()).await
+}
+
+/// The answer.
+pub async fn answer(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Response, ApiError> {
+    let clip = spoken(app, accepted, record).await?;
     let mut response = Response::new(Body::from(clip.bytes));
-    headers::add_common(&mut response, &clip.head, wanted.format.content_type());
+    headers::add_common(&mut response, &clip.head, accepted.wanted.format.content_type());
     headers::add_usage(response.headers_mut(), clip.head.usage, clip.finish);
     if let Some(times) = &clip.words {
         words::add(response.headers_mut(), times);

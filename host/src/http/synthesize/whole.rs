@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::body::renamed;
 use crate::http::error::ApiError;
-use crate::http::speech::{self, Accepted, Clip, Record, SpeechForm, accept, collect, headers};
+use crate::http::speech::{self, Accepted, Clip, Record, SpeechForm, accept, headers, spoken};
 use crate::http::state::App;
 
 /// Seconds of audio in the answer.
@@ -48,15 +48,6 @@ pub async fn create(State(app): State<App>, request: Request) -> Result<Response
 pub(super) async fn accepted(app: &App, request: Request) -> Result<Accepted, ApiError> {
     let bytes = speech::receive(app, request).await?;
     accept(app, SpeechForm::read(renamed(speech::parse(&bytes)?))?).await
-}
-
-async fn spoken(app: &App, accepted: &Accepted, record: &mut Record) -> Result<Clip, ApiError> {
-    let stream = accepted.speak(app).await?;
-    record.warned(&stream.head.warnings);
-    let clip = collect(stream, accepted.wanted, None).await?;
-    record.made(clip.samples);
-    record.done();
-    Ok(clip)
 }
 
 /// The length of a clip: the model's samples, stretched where its speed was changed afterwards.

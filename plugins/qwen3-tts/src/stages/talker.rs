@@ -193,7 +193,7 @@ fn device_failed(error: impl std::fmt::Display) -> PluginError {
 
 fn incomplete(speaking: &Speaking) -> PluginError {
     let (made, most) = (speaking.frames(), speaking.max_frames());
-    PluginError::internal(format!(
+    PluginError::incomplete(format!(
         "Qwen3-TTS Base did not emit codec EOS before its token budget ({made}/{most} codec tokens); the generated audio is incomplete."
     ))
 }

@@ -298,7 +298,7 @@ impl Served {
         match error.kind {
             ErrorKind::Invalid | ErrorKind::Unsupported => SpeechError::Invalid { field: error.field, message: error.message },
             ErrorKind::Exhausted => SpeechError::Unavailable { message: error.message, retry_after_s: 1 },
-            ErrorKind::Checkpoint | ErrorKind::Internal | ErrorKind::Panicked => {
+            ErrorKind::Checkpoint | ErrorKind::Internal | ErrorKind::Panicked | ErrorKind::Incomplete => {
                 tracing::error!(model = self.id, error = error.message, "{entry} failed");
                 self.pipeline.failed(&error.message)
             }

@@ -12,14 +12,13 @@
 //! | [`signal`] | spectra and mel front ends |
 //! | [`encoders`] | speaker and audio encoders, one shot |
 //! | [`codecs`] | whole codecs that several families use |
-//! | `device` | CUDA devices, with the feature `cuda` |
+//! | [`device`] | CUDA devices, with the feature `cuda`, and who may use a device when |
 //!
 //! Two rules hold throughout. Weights keep the `[out, in]` rows of the checkpoint. The unit of batching is a row: a block knows neither
 //! requests nor guidance, takes positions and lengths per row, and a row's result does not depend on its neighbours.
 
 pub mod codecs;
 pub mod conv;
-#[cfg(feature = "cuda")]
 pub mod device;
 pub mod encoders;
 pub mod kv;

@@ -195,6 +195,7 @@ impl Cloning {
         if samples.len() < SHORTEST_REFERENCE {
             return Err(too_short());
         }
+        let _working = omni_blocks::device::work();
         let failed = |error: String| PluginError::internal(format!("the device failed: {error}"));
         let codes = self.encoder.encode(samples).ok_or_else(too_short)?;
         let codes = codes.try_into_vec_as::<i32>().map_err(|error| failed(error.to_string()))?;

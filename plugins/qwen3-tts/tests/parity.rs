@@ -17,9 +17,7 @@ use qwen3_tts::prompt::{Conditioning, Speech};
 use qwen3_tts::request::Sampling;
 use serde::Deserialize;
 
-/// Relative to the norm.
-const TOLERANCE: f32 = 1e-4;
-/// The same where the talker has 8 bits of precision.
+/// What a talker with 8 bits of precision may be off, relative to the norm.
 const TOLERANCE_BF16: f32 = 3e-2;
 
 /// A case read by the family: its prompt and what goes with it.
@@ -131,8 +129,8 @@ fn is_exact(weights: &Weights) -> bool {
     weights.dtype == DType::F32
 }
 
-fn tolerance(weights: &Weights) -> f32 {
-    if is_exact(weights) { TOLERANCE } else { TOLERANCE_BF16 }
+fn tolerance_of(weights: &Weights) -> f32 {
+    if is_exact(weights) { common::tolerance() } else { TOLERANCE_BF16 }
 }
 
 /// Checks what a traced case recorded of one tensor.
@@ -157,7 +155,7 @@ fn speak(golden: &Golden, model: &Qwen3Model, weights: &Weights, case: &Case) ->
     let (steps, codes) = (talker.codebooks() - 1, talker.codes());
     let columns: Vec<usize> = (0..codes).chain([golden.config.talker_config.codec_eos_token_id as usize]).collect();
     let (noise, published) = (Injected::of(golden, case), golden.ints(&format!("{}.codes", case.name)).0);
-    let tolerance = tolerance(weights);
+    let tolerance = tolerance_of(weights);
     let mut reading = Reading::new(golden, weights);
     let all = reading.read(rows);
     if case.trace {
@@ -236,7 +234,7 @@ fn the_stages_give_the_published_audio() {
         for case in golden.cases.iter().filter(|case| case.pcm) {
             let spoken = golden.rig(golden.voice(case)).speak(&case.request()).expect("it speaks");
             let gap = distance(&spoken.samples, &golden.floats(&format!("{}.pcm", case.name)).0);
-            assert!(gap < TOLERANCE, "{}: the audio is off by {gap}", case.name);
+            assert!(gap < common::tolerance(), "{}: the audio is off by {gap}", case.name);
             heard += 1;
         }
     }
@@ -252,7 +250,7 @@ fn a_recording_becomes_the_published_voice() {
     let conditioning = cloning.condition(&audio, &weights.device).expect("a voice");
     assert_eq!(conditioning.codes, Some(golden.ints("reference.codes").0));
     let gap = distance(&conditioning.embedding.expect("a vector"), &golden.floats("reference.vector").0);
-    assert!(gap < TOLERANCE, "the vector is off by {gap}");
+    assert!(gap < common::tolerance(), "the vector is off by {gap}");
 }
 
 #[test]

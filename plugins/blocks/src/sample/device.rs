@@ -1,19 +1,25 @@
 //! The chain and the draw as tensor operations, for steps that never leave the device.
 //!
-//! It does what [`Chain`](super::Chain) does with `Penalty`, `MinTokens`, `Temperature`, `TopK`, `TopP` in this order, for requests that
-//! keep at most [`CANDIDATES`] candidates. The noise is that of [`NoiseKey`](super::NoiseKey): the hash of its seed is worked out on the
-//! host, once a request, the rest here.
+//! It does what [`Chain`](super::Chain) does with `Penalty`, `MinTokens`, `Temperature` and `TopK` in this order; requests that cut the mass
+//! of their candidates are not for it. The noise is that of [`NoiseKey`](super::NoiseKey): the hash of its seed is worked out on the host,
+//! once a request, the rest here.
+//!
+//! Candidates are not sorted: devices do that slowly, or compile for minutes. The value of the last one that is kept is searched for in
+//! intervals, each round cutting them into [`WAYS`].
 
-use burn::tensor::activation::softmax;
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::Settings;
 use super::noise::{FIRST, SECOND, STEP, seed_hash};
 
-/// Candidates that a draw looks at: as many as published settings keep, and some.
-pub const CANDIDATES: usize = 64;
-/// Numbers of a row's settings.
-const NUMBERS: usize = 5;
+/// Settings of a row as numbers.
+pub const NUMBERS: usize = 4;
+/// Intervals of a round.
+const WAYS: usize = 32;
+/// Rounds: the last interval is as narrow as an `f32` is exact.
+const ROUNDS: usize = 5;
+/// How far below the best a candidate may be. The noise is between -2.9 and 16.7: what is further below is never drawn.
+const DEPTH: f32 = 32.0;
 
 /// The settings of a batch, a number a row, `[R, 1]` each.
 #[derive(Debug, Clone)]
@@ -23,21 +29,21 @@ pub struct DeviceSettings {
     noise: Tensor<2>,
     /// Candidates kept, as a number.
     top_k: Tensor<2>,
-    top_p: Tensor<2>,
     penalty: Tensor<2>,
 }
 
 impl Settings {
     /// Whether a draw on the device does what the chain does.
     pub fn fits_device(&self) -> bool {
-        self.is_greedy() || (1..=CANDIDATES as u32).contains(&self.top_k)
+        self.is_greedy() || self.top_p >= 1.0
     }
 
     /// The settings as a row of numbers for [`DeviceSettings::of`].
     pub fn numbers(&self) -> [f32; NUMBERS] {
+        let top_k = if self.top_k == 0 { f32::MAX } else { self.top_k as f32 };
         match self.is_greedy() {
-            true => [1.0, 0.0, 1.0, 1.0, self.penalty],
-            false => [self.temperature, 1.0, self.top_k as f32, self.top_p, self.penalty],
+            true => [1.0, 0.0, 1.0, self.penalty],
+            false => [self.temperature, 1.0, top_k, self.penalty],
         }
     }
 }
@@ -46,7 +52,7 @@ impl DeviceSettings {
     /// Settings that lie in the columns from `column` on of `numbers` `[R, n]`.
     pub fn of(numbers: &Tensor<2>, column: usize) -> Self {
         let of = |index: usize| numbers.clone().narrow(1, column + index, 1);
-        Self { temperature: of(0), noise: of(1), top_k: of(2), top_p: of(3), penalty: of(4) }
+        Self { temperature: of(0), noise: of(1), top_k: of(2), penalty: of(3) }
     }
 
     /// Penalises what `seen` `[R, V]` marks with 1 among the rest's 0: see [`Op::Penalty`](super::Op::Penalty).
@@ -58,47 +64,62 @@ impl DeviceSettings {
         logits.mask_where(seen.greater_scalar(0.5), changed)
     }
 
-    /// Draws an id a row: `logits` `[R, V]`, `bases` `[R, 1]` to `[R]`.
+    /// Draws an id a row: `logits` `[R, V]`, `bases` `[R, 1]` to `[R]`. `V` is at most what the lane was made for.
     pub fn draw(&self, logits: Tensor<2>, bases: Tensor<2, Int>, lane: &Lane) -> Tensor<1, Int> {
         let [rows, vocabulary] = logits.dims();
-        let count = CANDIDATES.min(vocabulary);
-        let shape = [rows, count];
-        let tempered = logits / self.temperature.clone().expand([rows, vocabulary]);
-        let (top, ids) = tempered.topk_with_indices(count, 1);
-        let rank = lane.ranks.clone().narrow(1, 0, count).expand(shape);
-        // The last that is kept, and all that equal it.
-        let is_last = rank.clone().equal(self.top_k.clone().clamp(1.0, count as f32).sub_scalar(1.0).expand(shape));
-        let last = top.clone().mask_fill(is_last.bool_not(), f32::NEG_INFINITY).max_dim(1).expand(shape);
-        let top = top.clone().mask_fill(top.lower(last), f32::NEG_INFINITY);
-        let mass = softmax(top.clone(), 1);
-        let before = mass.clone().cumsum(1) - mass;
-        let is_beyond = before.greater_equal(self.top_p.clone().expand(shape)).bool_and(rank.greater_scalar(0.5));
-        let is_open = self.top_p.clone().greater_equal_scalar(1.0).expand(shape);
-        let top = top.mask_fill(is_beyond.bool_and(is_open.bool_not()), f32::NEG_INFINITY);
-        let noise = exponential(bases.expand(shape), ids.clone()).log() * self.noise.clone().expand(shape);
-        let best = (top - noise).argmax(1);
-        ids.gather(1, best).reshape([rows])
+        let shape = [rows, vocabulary];
+        let best = logits.clone().max_dim(1).expand(shape);
+        let below = ((logits - best) / self.temperature.clone().expand(shape)).clamp_min(-DEPTH);
+        let last = lane.last_kept(&below, self.top_k.clone().clamp_max(vocabulary as f32)).expand(shape);
+        let is_cut = below.clone().lower(last);
+        let ids = lane.ids.clone().narrow(1, 0, vocabulary).expand(shape);
+        let noise = exponential(bases.expand(shape), ids).log() * self.noise.clone().expand(shape);
+        (below - noise).mask_fill(is_cut, f32::NEG_INFINITY).argmax(1).reshape([rows])
     }
 }
 
 /// The numbers from 0 on that draws count with: made once, since a recorded step may take nothing from the host.
 #[derive(Debug, Clone)]
 pub struct Lane {
-    /// Ranks of candidates, `[1, CANDIDATES]`.
-    ranks: Tensor<2>,
+    /// Ids of candidates, `[1, V]`.
+    ids: Tensor<2, Int>,
     /// Codebooks of a frame, `[1, codebooks]`.
     codebooks: Tensor<2, Int>,
+    /// Beginnings of intervals, `[1, WAYS]`.
+    ways: Tensor<2>,
 }
 
 impl Lane {
-    /// The numbers on a device, for frames of `codebooks` draws.
-    pub fn new(codebooks: usize, device: &Device) -> Self {
-        let ranks: Vec<f32> = (0..CANDIDATES).map(|rank| rank as f32).collect();
-        let draws: Vec<i64> = (0..codebooks as i64).collect();
+    /// The numbers on a device, for frames of `codebooks` draws out of at most `vocabulary` candidates.
+    pub fn new(codebooks: usize, vocabulary: usize, device: &Device) -> Self {
+        let count = |end: usize| TensorData::new((0..end as i64).collect::<Vec<_>>(), [1, end]);
+        let ways: Vec<f32> = (0..WAYS).map(|way| way as f32).collect();
         Self {
-            ranks: Tensor::from_data(TensorData::new(ranks, [1, CANDIDATES]), (device, DType::F32)),
-            codebooks: Tensor::from_data(TensorData::new(draws, [1, codebooks]), device),
+            ids: Tensor::from_data(count(vocabulary), device),
+            codebooks: Tensor::from_data(count(codebooks), device),
+            ways: Tensor::from_data(TensorData::new(ways, [1, WAYS]), (device, DType::F32)),
         }
+    }
+
+    /// The `top_k`th largest value of each row, `[R, V]` between minus [`DEPTH`] and 0 and `[R, 1]` to `[R, 1]`; or a little less, where no
+    /// other value lies between.
+    fn last_kept(&self, values: &Tensor<2>, top_k: Tensor<2>) -> Tensor<2> {
+        let [rows, count] = values.dims();
+        let values: Tensor<3> = values.clone().unsqueeze_dim::<3>(1).expand([rows, WAYS, count]);
+        let top_k = top_k.expand([rows, WAYS]);
+        let mut from = self.ways.clone().narrow(1, 0, 1).expand([rows, 1]).sub_scalar(DEPTH);
+        // A hair more than the depth, so that 0 is inside.
+        let mut width = DEPTH * (1.0 + 1e-6);
+        for _ in 0..ROUNDS {
+            width /= WAYS as f32;
+            let begins = self.ways.clone().mul_scalar(width).expand([rows, WAYS]) + from.clone().expand([rows, WAYS]);
+            let is_above = values.clone().greater_equal(begins.unsqueeze_dim::<3>(2).expand([rows, WAYS, count]));
+            let above = is_above.float().sum_dim(2).reshape([rows, WAYS]);
+            // The first interval's beginning has enough above it, always.
+            let enough = above.greater_equal(top_k.clone()).float().sum_dim(1).sub_scalar(1.0).clamp_min(0.0);
+            from = from + enough.mul_scalar(width);
+        }
+        from
     }
 
     /// The bases of the noise of a frame's draws: seeds as [`signed_seed`] gives them and frames, `[R, 1]` each, to `[R, codebooks]`.
@@ -167,10 +188,10 @@ mod tests {
     #[test]
     fn the_device_draws_what_the_chain_draws() {
         let device = Device::flex();
-        let (vocabulary, lane) = (200, Lane::new(3, &device));
+        let (vocabulary, lane) = (200, Lane::new(3, 200, &device));
         let settings = [
             Settings { temperature: 0.9, top_k: 50, top_p: 1.0, penalty: 1.3, min_tokens: 0 },
-            Settings { temperature: 1.5, top_k: 20, top_p: 0.7, penalty: 1.0, min_tokens: 0 },
+            Settings { temperature: 1.5, top_k: 0, top_p: 1.0, penalty: 1.0, min_tokens: 0 },
             Settings { temperature: 0.0, top_k: 0, top_p: 1.0, penalty: 2.0, min_tokens: 0 },
         ];
         let mut history = History::default();

@@ -9,6 +9,6 @@ mod history;
 mod noise;
 
 pub use chain::{Chain, DrawError, Op, Settings};
-pub use device::{CANDIDATES, DeviceSettings, Lane, mark, signed_seed};
+pub use device::{DeviceSettings, Lane, NUMBERS, mark, signed_seed};
 pub use history::History;
 pub use noise::NoiseKey;

@@ -50,6 +50,7 @@ impl Code2Wav {
 
     /// Gets what a device compiles and tunes out of the way of the first requests: decodes of nothing, in slots that admission empties.
     pub fn warm(&mut self) -> Result<(), PluginError> {
+        let _working = omni_blocks::device::work();
         let failed = |error: String| PluginError::internal(error);
         for rows in doublings(self.count) {
             let places: Vec<usize> = (0..rows).collect();
@@ -164,6 +165,7 @@ impl StepStage for Code2Wav {
     }
 
     fn step(&mut self, plan: &StepPlan) -> Result<Vec<StageEvent>, PluginError> {
+        let _working = omni_blocks::device::work();
         let mut events = Vec::new();
         let busy = self.prime(plan)?;
         for (frames, seqs) in self.groups(plan, &busy)? {

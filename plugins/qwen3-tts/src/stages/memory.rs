@@ -8,13 +8,11 @@ use std::sync::{Mutex, MutexGuard};
 use burn::tensor::kind::Basic;
 use burn::tensor::{DType, Device, Element, IndexingUpdateOp, Int, Tensor, TensorData};
 use omni_blocks::kv::PagedKv;
-use omni_blocks::sample::signed_seed;
+use omni_blocks::sample::{NUMBERS, signed_seed};
 use omni_plugin_api::PluginError;
 
 use super::speaking::Speaking;
 
-/// Numbers of one chain's settings.
-pub const SETTINGS: usize = 5;
 /// Columns of a slot's state before the codes of its newest frame.
 const HEAD: usize = 5;
 
@@ -29,7 +27,7 @@ pub struct Memory {
     state: Tensor<2, Int>,
     /// Pages of the cache, `[slots + 1, pages]`.
     pages: Tensor<2, Int>,
-    /// Settings of the first code and of the others, `[slots + 1, 2 * SETTINGS]`.
+    /// Settings of the first code and of the others, `[slots + 1, 2 * NUMBERS]`.
     numbers: Tensor<2>,
 }
 
@@ -49,7 +47,7 @@ pub struct State {
     pub codes: Tensor<2, Int>,
     /// Pages of the cache, `[R, P]`.
     pub pages: Tensor<2, Int>,
-    /// Settings, `[R, 2 * SETTINGS]`.
+    /// Settings, `[R, 2 * NUMBERS]`.
     pub numbers: Tensor<2>,
 }
 
@@ -67,7 +65,7 @@ impl Memory {
             seen: Tensor::zeros([rows, logits], (device, DType::F32)),
             state: Tensor::zeros([rows, HEAD + codebooks], device),
             pages: Tensor::zeros([rows, pages], device),
-            numbers: Tensor::ones([rows, 2 * SETTINGS], (device, DType::F32)),
+            numbers: Tensor::ones([rows, 2 * NUMBERS], (device, DType::F32)),
             kv,
         }
     }

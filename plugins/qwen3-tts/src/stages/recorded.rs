@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use burn::tensor::{Bool, Device, Graph, Int, Tensor, TensorData, capture};
 use omni_blocks::kv::{DevicePass, FrameKv, PagedKv, Places, Ruler};
-use omni_blocks::sample::{DeviceSettings, DrawError, Lane, mark};
+use omni_blocks::sample::{DeviceSettings, DrawError, Lane, NUMBERS, mark};
 use omni_plugin_api::{PluginError, SeqId, Services};
 
-use super::memory::{Memory, SETTINGS, State, lock};
+use super::memory::{Memory, State, lock};
 use super::speaking::Speaking;
 use crate::load::Weights;
 use crate::nn::Frame;
@@ -163,7 +163,9 @@ impl Recorded {
             let (Ok(mut memory), Ok(inputs)) = (memory.lock(), told.lock()) else { return Tensor::zeros([0, 0], &weights.device) };
             constants.step(&weights, &mut memory, &inputs, size.pages)
         });
+        let alone = omni_blocks::device::record();
         let graph = capture(&self.weights.device, step);
+        drop(alone);
         if !graph.is_hardware() {
             let Size { rows, pages } = size;
             self.services
@@ -205,7 +207,7 @@ impl Constants {
         let end: Vec<bool> = (0..=talker.codes()).map(|id| id == talker.codes()).collect();
         Self {
             ruler: Ruler::new(kv, size.pages, device),
-            lane: Lane::new(talker.codebooks(), device),
+            lane: Lane::new(talker.codebooks(), talker.codes() + 1, device),
             end: Tensor::from_data(TensorData::new(end, [1, talker.codes() + 1]), device),
             frame: talker.frame_kv(size.rows, device, weights.dtype),
         }
@@ -220,7 +222,7 @@ impl Constants {
         let hidden = talker.read(read, state.position.clone(), &mut DevicePass::new(&mut memory.kv, places));
         let logits = talker.logits(hidden.clone());
         let broken = logits.clone().is_nan().int().sum_dim(1);
-        let (first, rest) = (DeviceSettings::of(&state.numbers, 0), DeviceSettings::of(&state.numbers, SETTINGS));
+        let (first, rest) = (DeviceSettings::of(&state.numbers, 0), DeviceSettings::of(&state.numbers, NUMBERS));
         let logits = self.bar(first.penalise(logits, memory.seen.clone().select(0, slots.clone())), &state);
         let bases = self.lane.bases(state.seed.clone(), state.frame.clone());
         let code = first.draw(logits, bases.clone().narrow(1, 0, 1), &self.lane);

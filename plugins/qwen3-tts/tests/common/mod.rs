@@ -68,7 +68,12 @@ pub fn placement_in(dtype: FloatType) -> Placement {
         Some(("cuda", index)) => Device::Cuda(index.parse().expect("a number of a device")),
         _ => Device::Cpu,
     };
-    Placement { devices: vec![device], wishes: vec![StageWish { dtype: Some(dtype), ..StageWish::default() }] }
+    Placement { devices: vec![device], wishes: vec![StageWish { dtype: Some(dtype), sequences: Some(8), ..StageWish::default() }; 2] }
+}
+
+/// What `f32` may be off, relative to the norm. A GPU multiplies `f32` in tensor cores, with 10 bits of mantissa.
+pub fn tolerance() -> f32 {
+    if placement().device(0) == Device::Cpu { 1e-4 } else { 2e-3 }
 }
 
 /// The device of the tests, as tensors know it.

@@ -12,16 +12,20 @@ const HIGHEST_HZ: f32 = 1000.0;
 const VOICED: f32 = 0.6;
 /// A frame that is more quiet is a pause.
 const AUDIBLE: f32 = 0.005;
+/// A recording whose peak is lower was made with a quiet microphone, not by a quiet voice: it counts as if its peak were this.
+const QUIET: f32 = 0.1;
 /// Of several periods that fit, the shortest that is nearly as good as the best is the true one; the others are its multiples.
 const NEARLY: f32 = 0.95;
 
 /// The code frames of a clip at the family's rate; a frame without a pitch is silent.
 pub fn frames(samples: &[f32]) -> Vec<Frame> {
-    samples.chunks_exact(FRAME_LEN).map(frame).collect()
+    let peak = samples.iter().fold(f32::MIN_POSITIVE, |peak, sample| peak.max(sample.abs()));
+    let gain = (QUIET / peak).max(1.0);
+    samples.chunks_exact(FRAME_LEN).map(|samples| frame(samples, gain)).collect()
 }
 
-fn frame(samples: &[f32]) -> Frame {
-    let loudness = (samples.iter().map(|sample| sample * sample).sum::<f32>() / samples.len() as f32).sqrt();
+fn frame(samples: &[f32], gain: f32) -> Frame {
+    let loudness = gain * (samples.iter().map(|sample| sample * sample).sum::<f32>() / samples.len() as f32).sqrt();
     let low: Vec<f32> = samples.chunks_exact(DECIMATION).map(|part| part.iter().sum::<f32>() / DECIMATION as f32).collect();
     match pitch_hz(&low).filter(|_| loudness >= AUDIBLE) {
         // A sine of amplitude 1 has the loudness 0.707.
@@ -73,6 +77,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_quiet_recording_is_heard_and_a_pause_in_it_is_a_pause() {
+        let sample = |at: usize| 0.002 * (TAU * 440.0 * at as f32 / SAMPLE_RATE_HZ as f32).sin();
+        let clip: Vec<f32> = (0..FRAME_LEN).map(sample).chain(vec![0.0; FRAME_LEN]).collect();
+        let found = frames(&clip);
+        assert!((found[0].frequency_hz() / 440.0 - 1.0).abs() < 0.02 && found[0].loudness > 0 && found[1].loudness == 0, "{found:?}");
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn a_field_that_is_wrong_is_named_and_the_last_configuration_holds() {
         let error = told(&mut session, &json!({field: value})).unwrap_or_default();
         let message = error["message"].as_str().unwrap_or_default();
         let is_told = error["type"] == "error" && message.starts_with("Invalid session config: ") && message.contains(said);
-        (!is_told).then(|| format!("{field} {value}: expected {said:?}, got {error}"))
+        (!is_told).then(|| format!("session.config: {field} {value}: expected {said:?}, got {error}"))
     }));
     let both = told(&mut session, &json!({"speaker_embedding": [1.0], "ref_audio": "a"})).unwrap_or_default();
     assert!(
@@ -105,7 +105,7 @@ fn values_are_coerced_as_in_a_request_and_unknown_fields_are_passed_over() {
             all
         };
         let found = sound(Frames::open_with(server(), &with(&fields)));
-        (found != asked(&with(&means)).body).then(|| format!("{fields} is not read as {means}"))
+        (found != asked(&with(&means)).body).then(|| format!("session.config: {fields} is not read as {means}"))
     }));
 }
 
@@ -148,7 +148,7 @@ fn text_is_split_as_the_examples_are() {
         let units =
             |events: &[Value]| events.iter().filter_map(|event| event["sentence_text"].as_str().map(str::to_owned)).collect::<Vec<_>>();
         let (first, rest) = (units(&report.events[..mark]), units(&report.events[mark..]));
-        (first != at_once || rest != flushed).then(|| format!("{granularity} {pieces:?}: {first:?}, {rest:?}"))
+        (first != at_once || rest != flushed).then(|| format!("splitting by {granularity}: {pieces:?}: {first:?}, {rest:?}"))
     }));
 }
 

@@ -17,8 +17,9 @@ use super::models::ModelArgs;
 use super::{Failure, Outcome, output};
 use crate::audio::Format;
 use crate::engine::{Engine, EngineSettings, ModelState};
-use crate::http::{self, App, Guard, Limits};
+use crate::http::{self, ApiSettings, Guard, Limits};
 use crate::observe::{self, LogSettings};
+use crate::reference::{ReferenceSettings, References};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,6 +59,12 @@ pub struct BatchArgs {
     /// Ask this server instead of speaking in this process
     #[arg(long, value_name = "SERVER", conflicts_with = "plugin")]
     url: Option<String>,
+    /// Where uploaded voices are kept: a folder, or s3://BUCKET/PREFIX; SPEAKER_SAMPLES_DIR without it
+    #[arg(long, value_name = "PLACE", conflicts_with = "url")]
+    voices: Option<String>,
+    /// Folder of speakers' vectors, one .safetensors file a speaker, which items name as voices
+    #[arg(long, value_name = "DIR", env = "TTS_PROFILES_DIR")]
+    speaker_profiles: Option<PathBuf>,
     /// Speak every item, also those that were spoken before
     #[arg(long)]
     restart: bool,
@@ -104,24 +111,26 @@ fn run_here(args: &BatchArgs, plan: Plan) -> Result<Summary, Failure> {
     let runtime = super::runtime(super::EDGE_THREADS)?;
     let engine = Engine::new(EngineSettings { max_queue: usize::from(args.concurrency) * 2, ..EngineSettings::default() });
     engine.load(plugins, observe::progress());
-    let server = runtime.block_on(serve(&engine, &runtime))?;
+    let server = runtime.block_on(serve(args, &engine, &runtime))?;
     let summary = plan.run(&server, args.concurrency.into());
     runtime.shutdown_background();
     summary
 }
 
 /// Serves an engine on the loopback and gives its address, once its models are loaded.
-async fn serve(engine: &Engine, runtime: &Runtime) -> Result<String, Failure> {
+async fn serve(args: &BatchArgs, engine: &Engine, runtime: &Runtime) -> Result<String, Failure> {
     engine.loaded().await;
     for status in engine.status() {
         if let ModelState::Failed(reason) = status.state {
             return Err(Failure(format!("the model '{}' could not be loaded: {reason}", status.model)));
         }
     }
+    let references = References::new(ReferenceSettings { profiles: args.speaker_profiles.clone(), ..ReferenceSettings::default() });
+    let app = super::stored::app(args.voices.as_deref(), engine.clone(), references, ApiSettings::default()).await?;
     let nowhere = |error: std::io::Error| Failure(format!("no port for the batch's own server: {error}"));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(nowhere)?;
     let address = listener.local_addr().map_err(nowhere)?;
-    let router = http::router(App::new(engine.clone()), Guard::default());
+    let router = http::router(app, Guard::default());
     runtime.spawn(http::run(listener, router, Limits::default(), std::future::pending()));
     Ok(format!("http://{address}"))
 }

@@ -77,6 +77,14 @@ impl Server {
     /// When it does not start to listen; the message holds what it logged.
     pub fn launch_by<A: AsRef<OsStr>>(mut command: Command, arguments: &[A]) -> Self {
         command.args(["serve", "--host", "127.0.0.1", "--port", "0"]).args(arguments);
+        Self::launch_as(command)
+    }
+
+    /// Starts the server by a whole command, which says itself where to listen.
+    ///
+    /// # Panics
+    /// When it does not start to listen; the message holds what it logged.
+    pub fn launch_as(mut command: Command) -> Self {
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("omni-host starts");
         let watchdog = Watchdog::over(process.id());
         let log = Log::default();

@@ -90,7 +90,7 @@ pub fn upload_form(bytes: &[u8]) {
     head.headers.insert(header::CONTENT_TYPE, kind);
     let form = UploadForm::read(&head, body.to_vec()).now_or_never().unwrap_or_else(|| panic!("a body that is there is waited for"));
     let form = form.inspect(|form| check_form(form, body.len()));
-    if let Err(error) = form.and_then(|form| Upload::check(form, app())) {
+    if let Err(error) = form.and_then(|form| Upload::check(form, app(), &[])) {
         check_refusal(&error);
     }
 }
@@ -131,7 +131,7 @@ pub fn reference_audio(bytes: &[u8]) {
 
 /// The file of a stored voice: a voice in numbers, or an error with words.
 pub fn voice_file(bytes: &[u8]) {
-    match voices::read(bytes, [0; 32]) {
+    match voices::read(bytes) {
         Ok((record, Sample::Audio(clip))) => {
             assert!(!record.name.is_empty() && clip.sample_rate_hz > 0, "{record:?} has no name or no rate");
             assert!(clip.samples.len() <= bytes.len(), "{} samples of {} bytes", clip.samples.len(), bytes.len());

@@ -30,6 +30,11 @@ impl<K: Hash + Eq, V: Clone> Budgeted<K, V> {
         found
     }
 
+    /// Whether a value is there, without counting as a use of it.
+    pub fn has(&self, key: &K) -> bool {
+        self.entries.contains(key)
+    }
+
     /// Keeps a value; one that is larger than the whole budget is not kept.
     pub fn put(&mut self, key: K, value: V, bytes: usize) {
         if bytes > self.budget {

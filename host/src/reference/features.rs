@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use omni_plugin_api::NamedTensor;
 use tokio::sync::watch;
 
+use super::ContentId;
 use super::budget::Budgeted;
 use crate::engine::SpeechError;
 
@@ -24,8 +25,8 @@ pub type Tensors = Arc<Vec<NamedTensor>>;
 /// What features are of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FeatureKey {
-    /// SHA-256 of the encoded clip.
-    pub content: [u8; 32],
+    /// The sound, or the speaker's vector.
+    pub content: ContentId,
     /// The model's id.
     pub model: String,
     /// The transcript that the model was told.
@@ -109,8 +110,14 @@ impl Features {
         Found::Coming(landing)
     }
 
-    /// Forgets everything that was made of a clip, also what is being made of it now.
-    pub fn forget(&self, content: &[u8; 32]) {
+    /// Whether the features of `key` are kept or being made. It counts as no use.
+    pub fn has(&self, key: &FeatureKey) -> bool {
+        let state = self.state();
+        state.kept.has(key) || state.flights.contains_key(key)
+    }
+
+    /// Forgets everything that was made of a sound, also what is being made of it now.
+    pub fn forget(&self, content: &ContentId) {
         let mut state = self.state();
         state.kept.remove_where(|key, _| key.content == *content);
         state.flights.retain(|key, _| key.content != *content);

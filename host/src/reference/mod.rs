@@ -16,7 +16,7 @@ mod references;
 mod source;
 mod waveforms;
 
-pub use clip::Clip;
+pub use clip::{Clip, ContentId, content_of};
 pub use decode::{DecodeLimits, decode};
 pub use error::ReferenceError;
 pub use features::{DEFAULT_BYTES, FeatureKey, Features, Tensors};

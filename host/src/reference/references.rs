@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::source::{Download, Locator, SourceSettings, open};
-use super::waveforms::{WaveKey, Waveforms};
-use super::{Clip, DEFAULT_BYTES, DecodeLimits, FeatureKey, Features, Profiles, ReferenceError, Tensors, decode};
+use super::waveforms::{Origin, Waveforms};
+use super::{Clip, ContentId, DEFAULT_BYTES, DecodeLimits, FeatureKey, Features, Profiles, ReferenceError, Tensors, decode};
 use crate::engine::{Served, SpeechError};
 
 /// How long a clip waits for a thread before its request is told to come again.
@@ -101,34 +101,34 @@ impl References {
     }
 
     async fn on_the_web(&self, uri: Uri) -> Result<Arc<Clip>, ReferenceError> {
-        let key = WaveKey::Web(uri.clone());
-        if let Some(clip) = self.0.waveforms.get(&key) {
+        let origin = Origin::Web(uri.clone());
+        if let Some(clip) = self.0.waveforms.at(&origin) {
             return Ok(clip);
         }
         let (download, hang_up) = Download::new(&self.0.settings.source);
         let bytes = self.work(&self.0.downloads, move || download.fetch(&uri)).await?;
         drop(hang_up);
         let references = self.clone();
-        self.work(&self.0.decodes, move || references.decoded(Some(key), bytes)).await
+        self.work(&self.0.decodes, move || references.decoded(Some(origin), bytes)).await
     }
 
     fn in_a_file(&self, path: &std::path::Path) -> Result<Arc<Clip>, ReferenceError> {
         let opened = open(path, &self.0.settings.source)?;
-        let key = WaveKey::File(opened.path.clone(), opened.modified, opened.len);
-        match self.0.waveforms.get(&key) {
+        let origin = Origin::File(opened.path.clone(), opened.modified, opened.len);
+        match self.0.waveforms.at(&origin) {
             Some(clip) => Ok(clip),
-            None => self.decoded(Some(key), opened.read(self.0.settings.source.bytes)?),
+            None => self.decoded(Some(origin), opened.read(self.0.settings.source.bytes)?),
         }
     }
 
-    /// Decodes bytes that came from `place`, unless their content is known. It blocks.
-    fn decoded(&self, place: Option<WaveKey>, bytes: Bytes) -> Result<Arc<Clip>, ReferenceError> {
-        let content = WaveKey::Content(Sha256::digest(&bytes).into());
-        let clip = match self.0.waveforms.get(&content) {
+    /// Decodes bytes that came from somewhere, unless they were decoded before. It blocks.
+    fn decoded(&self, origin: Option<Origin>, bytes: Bytes) -> Result<Arc<Clip>, ReferenceError> {
+        let encoded = Sha256::digest(&bytes).into();
+        let clip = match self.0.waveforms.of(&encoded) {
             Some(clip) => clip,
             None => Arc::new(decode(bytes, &self.0.settings.limits)?),
         };
-        self.0.waveforms.put(place.unwrap_or(content), &clip);
+        self.0.waveforms.put(origin, encoded, &clip);
         Ok(clip)
     }
 
@@ -153,7 +153,7 @@ impl References {
     /// What a model makes of a clip, made now or kept from another time.
     pub async fn tensors(&self, model: &Arc<Served>, clip: &Arc<Clip>, transcript: Option<&str>) -> Result<Tensors, SpeechError> {
         let transcript = transcript.map(str::to_owned);
-        let key = FeatureKey { content: clip.sha256, model: model.id.clone(), transcript: transcript.clone() };
+        let key = FeatureKey { content: clip.content(), model: model.id.clone(), transcript: transcript.clone() };
         let (model, clip) = (Arc::clone(model), Arc::clone(clip));
         let encode = || async move { model.encode_reference(clip, transcript).await };
         self.0.features.get_or_encode(key, encode).await
@@ -172,8 +172,8 @@ impl References {
         self.work(&self.0.decodes, move || Ok(profiles.names())).await
     }
 
-    /// Forgets a clip and all that was made of it.
-    pub fn forget(&self, content: &[u8; 32]) {
+    /// Forgets a sound and all that was made of it.
+    pub fn forget(&self, content: &ContentId) {
         self.0.waveforms.forget(content);
         self.0.features.forget(content);
     }

@@ -31,6 +31,11 @@ impl RequestSchema {
         Ok(Self { validator, properties })
     }
 
+    /// Whether the schema has this field.
+    pub fn knows(&self, field: &str) -> bool {
+        self.properties.contains_key(field)
+    }
+
     /// The fields of a request that the schema knows, read by the rules of [`coerce`] as all others are: a number may come as a string.
     pub fn known(&self, fields: Map<String, Value>) -> Map<String, Value> {
         let known = |(name, value): (String, Value)| {

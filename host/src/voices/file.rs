@@ -146,9 +146,8 @@ fn read_source(header: &Header, rate: Option<u64>) -> Result<Source, FileError> 
     rate.map(|sample_rate_hz| Source::Audio { sample_rate_hz }).ok_or_else(|| foreign("its header has no usable sample_rate".to_owned()))
 }
 
-/// Reads a whole file: what is known of the voice, and what it sounds like. Several channels are mixed to one. In caches the clip is called
-/// `identity`.
-pub fn read(file: &[u8], identity: [u8; 32]) -> Result<(Record, Sample), FileError> {
+/// Reads a whole file: what is known of the voice, and what it sounds like. Several channels are mixed to one.
+pub fn read(file: &[u8]) -> Result<(Record, Sample), FileError> {
     let record = read_record(file, file.len() as u64)?;
     let damaged = |error: safetensors::SafeTensorError| FileError::Damaged(error.to_string());
     let tensors = SafeTensors::deserialize(file).map_err(damaged)?;
@@ -159,7 +158,7 @@ pub fn read(file: &[u8], identity: [u8; 32]) -> Result<(Record, Sample), FileErr
             let channels = tensor.shape().get(1).copied().unwrap_or(1).max(1);
             let samples = floats(&tensor)?;
             let samples = samples.chunks_exact(channels).map(|frame| frame.iter().sum::<f32>() / channels as f32).collect();
-            Sample::Audio(Clip { samples, sample_rate_hz, sha256: identity })
+            Sample::Audio(Clip::new(samples, sample_rate_hz))
         }
     };
     Ok((record, sample))
@@ -188,7 +187,7 @@ mod tests {
     }
 
     fn clip(samples: Vec<f32>) -> Sample {
-        Sample::Audio(Clip { samples, sample_rate_hz: 16_000, sha256: [7; 32] })
+        Sample::Audio(Clip::new(samples, 16_000))
     }
 
     fn new(sample: Sample) -> NewVoice {
@@ -208,7 +207,7 @@ mod tests {
     fn a_clip_and_all_that_is_known_of_it_come_back() {
         let new = new(clip(vec![0.0, 0.5, -0.25]));
         let (record, file) = write(&new, 1_700_000_000, "x.safetensors").expect("a file");
-        assert_eq!(read(&file, [7; 32]), Ok((record.clone(), new.sample)));
+        assert_eq!(read(&file), Ok((record.clone(), new.sample)));
         assert_eq!(read_record(&file, file.len() as u64), Ok(record));
     }
 
@@ -218,7 +217,7 @@ mod tests {
         let (record, file) = write(&new, 5, "v.safetensors").expect("a file");
         assert_eq!((record.embedding_dim(), record.file_size), (Some(2), file.len() as u64));
         assert_eq!(record.original_filename, "v.safetensors");
-        assert_eq!(read(&file, [7; 32]), Ok((record, new.sample)));
+        assert_eq!(read(&file), Ok((record, new.sample)));
     }
 
     #[test]
@@ -228,7 +227,7 @@ mod tests {
         let metadata = [("name", "Bob"), ("sample_rate", "8000"), ("created_at", "12")];
         let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         let file = safetensors::serialize([("audio", view)], Some(metadata)).expect("a file");
-        let (record, sample) = read(&file, [7; 32]).expect("a voice");
+        let (record, sample) = read(&file).expect("a voice");
         assert_eq!((record.key.as_str(), record.created_at, record.consent.as_str()), ("bob", 12, ""));
         assert!(matches!(sample, Sample::Audio(clip) if clip.samples == [0.25, 0.0] && clip.sample_rate_hz == 8000));
     }
@@ -245,7 +244,7 @@ mod tests {
         assert!(matches!(read_record(&other, other.len() as u64), Err(FileError::Foreign(_))));
         assert!(matches!(read_record(&file, MAX_FILE_BYTES + 1), Err(FileError::Foreign(_))));
         let wild = write(&new(clip(vec![f32::NAN])), 1, "x").expect("a file").1;
-        assert!(matches!(read(&wild, [7; 32]), Err(FileError::Damaged(_))));
+        assert!(matches!(read(&wild), Err(FileError::Damaged(_))));
     }
 
     #[test]
@@ -258,16 +257,16 @@ mod tests {
     proptest! {
         #[test]
         fn no_file_panics(mut file in prop::collection::vec(any::<u8>(), 0..300), len in 0_u64..400) {
-            drop(read(&file, [7; 32]));
+            drop(read(&file));
             file.splice(0..8.min(file.len()), len.to_le_bytes());
-            drop(read(&file, [7; 32]));
+            drop(read(&file));
         }
 
         #[test]
         fn no_flipped_byte_panics_or_invents_a_voice(at in 0_usize..700, to in any::<u8>()) {
             let (record, mut file) = write(&new(clip(vec![0.5; 50])), 1, "x").expect("a file");
             if let Some(byte) = file.get_mut(at) { *byte = to }
-            if let Ok((read, _)) = read(&file, [7; 32]) {
+            if let Ok((read, _)) = read(&file) {
                 prop_assert!(read.key.len() <= record.key.len() + 8);
             }
         }

@@ -1,9 +1,9 @@
 //! What is known of a stored voice, and what is stored of it.
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use super::name::VoiceName;
-use crate::reference::Clip;
+use crate::reference::{Clip, ContentId, content_of};
 
 /// What a voice was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,25 +46,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// The voice as the listing shows it.
-    pub fn listed(&self) -> Value {
-        let mut listed = json!({
-            "name": self.name,
-            "consent": self.consent,
-            "created_at": self.created_at,
-            "file_size": self.file_size,
-            "mime_type": self.mime_type,
-            "embedding_source": self.embedding_source(),
-            "embedding_dim": self.embedding_dim(),
-        });
-        for (member, text) in [("ref_text", &self.ref_text), ("speaker_description", &self.speaker_description)] {
-            if let Some(text) = text {
-                listed[member] = json!(text);
-            }
-        }
-        listed
-    }
-
     /// `audio` or `direct`, as files and listings say it.
     pub fn embedding_source(&self) -> &'static str {
         match self.source {
@@ -82,6 +63,40 @@ impl Record {
     }
 }
 
+/// The members of a voice in a listing.
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    consent: &'a str,
+    created_at: u64,
+    file_size: u64,
+    mime_type: &'a str,
+    embedding_source: &'a str,
+    embedding_dim: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ref_text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speaker_description: Option<&'a str>,
+}
+
+/// As a listing shows it: written straight into the answer, of which there may be ten thousand.
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let shown = Shown {
+            name: &self.name,
+            consent: &self.consent,
+            created_at: self.created_at,
+            file_size: self.file_size,
+            mime_type: &self.mime_type,
+            embedding_source: self.embedding_source(),
+            embedding_dim: self.embedding_dim(),
+            ref_text: self.ref_text.as_deref(),
+            speaker_description: self.speaker_description.as_deref(),
+        };
+        shown.serialize(serializer)
+    }
+}
+
 /// What a voice sounds like.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sample {
@@ -89,6 +104,16 @@ pub enum Sample {
     Audio(Clip),
     /// A speaker's vector.
     Embedding(Vec<f32>),
+}
+
+impl Sample {
+    /// What it is called in caches.
+    pub fn content(&self) -> ContentId {
+        match self {
+            Self::Audio(clip) => clip.content(),
+            Self::Embedding(vector) => content_of(None, vector),
+        }
+    }
 }
 
 /// A voice that is to be stored.

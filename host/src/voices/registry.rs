@@ -17,12 +17,13 @@ use super::index::{Entry, Index};
 use super::name::key_of;
 use super::record::{NewVoice, Record, Sample};
 use super::scan::Scanner;
-use super::store::{EXTENSION, Put, StoreError, VoiceStore};
+use super::store::{Content, EXTENSION, Put, StoreError, VoiceStore};
 use crate::config::RegistrationPolicy;
+use crate::reference::ContentId;
 
 /// Changes of different voices at once.
 const TURNS: usize = 64;
-/// How often a voice is looked for again that others change all the time.
+/// How often a voice is looked for again that others delete and store all the time.
 const TRIES: usize = 5;
 /// Most characters of a key in the name of its file.
 const FILE_CHARS: usize = 64;
@@ -42,8 +43,8 @@ impl Default for Rules {
     }
 }
 
-/// Is told the identity of every content that is no voice's any more.
-pub type Forget = Box<dyn Fn(&[u8; 32]) + Send + Sync>;
+/// Is told the content of every voice that is gone or replaced.
+pub type Forget = Box<dyn Fn(&ContentId) + Send + Sync>;
 
 /// The voices of a store. Cheap to clone. Calls that may reach the store block.
 #[derive(Clone)]
@@ -98,7 +99,7 @@ impl Voices {
     }
 
     /// All voices that are known, the oldest first. Does not block.
-    pub fn list(&self) -> Vec<Arc<Record>> {
+    pub fn list(&self) -> Arc<[Arc<Record>]> {
         self.index().records()
     }
 
@@ -114,7 +115,10 @@ impl Voices {
     }
 
     fn forget(&self, entry: &Entry) {
-        (self.0.forget)(&entry.identity());
+        // What was never read here was never used here.
+        if let Some(content) = entry.content() {
+            (self.0.forget)(&content);
+        }
     }
 
     /// The voice of a name, if this host or the store knows it.
@@ -135,44 +139,69 @@ impl Voices {
     fn look_up(&self, key: &str) -> Result<Option<Entry>, VoiceError> {
         // One after the other: in one statement the first lock would be held while the second is taken.
         let moment = self.index().moment();
-        let before = self.known(key);
         let file = file_of(key);
-        match self.0.scanner.read(&*self.0.store, &file) {
-            Ok((listed, record)) => self.index().found(&listed, record, moment),
-            Err(StoreError::NotFound) => self.index().gone(&file, moment),
-            Err(error) => return Err(error.into()),
-        }
-        let now = self.known(key);
+        let found = match self.0.scanner.read(&*self.0.store, &file) {
+            Err(StoreError::NotFound) => None,
+            found => Some(found?),
+        };
+        Ok(self.note(key, |index| match found {
+            Some((listed, record)) => index.found(&listed, record, moment),
+            None => index.gone(&file, moment),
+        }))
+    }
+
+    /// Notes what was learnt of a key's files; gives the voice that the key stands for now.
+    fn note(&self, key: &str, learn: impl FnOnce(&mut Index)) -> Option<Entry> {
+        let (before, now) = {
+            let mut index = self.index();
+            let before = index.get(key).cloned();
+            learn(&mut index);
+            (before, index.get(key).cloned())
+        };
         if let Some(before) = before.filter(|before| now.as_ref() != Some(before)) {
             self.forget(&before);
         }
-        Ok(now)
+        now
     }
 
-    /// What a voice sounds like. None if it is not the voice any more that `entry` is about.
-    pub fn sample(&self, entry: &Entry) -> Result<Option<Sample>, VoiceError> {
-        let content = match self.0.store.read(&entry.file, MAX_FILE_BYTES) {
-            Err(StoreError::NotFound) => None,
-            content => Some(content?),
+    /// What a voice sounds like, and which version of it that is: the newest, whatever replaced `entry` meanwhile. None if it is gone.
+    pub fn sample(&self, entry: &Entry) -> Result<Option<(Entry, Sample)>, VoiceError> {
+        let mut file = entry.file.clone();
+        for _ in 0..TRIES {
+            let moment = self.index().moment();
+            match self.0.store.read(&file, MAX_FILE_BYTES) {
+                Ok(content) => return self.take_in(content, entry, moment).map(Some),
+                Err(StoreError::NotFound) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match self.look_up(&entry.record.key)? {
+                Some(now) => file = now.file,
+                None => return Ok(None),
+            }
+        }
+        Err(StoreError::Unavailable(format!("voice '{}' is changed faster than it can be read", entry.record.name)).into())
+    }
+
+    /// A file that was read whole: a voice is never half of one version and half of another.
+    fn take_in(&self, content: Content, asked: &Entry, moment: u64) -> Result<(Entry, Sample), VoiceError> {
+        let damaged = |error: file::FileError| VoiceError::Damaged { name: asked.record.name.clone(), reason: error.to_string() };
+        let (record, sample) = file::read(&content.bytes).map_err(damaged)?;
+        let (listed, record) = (content.listed, Arc::new(record));
+        let entry = if (&listed.file, &listed.version) == (&asked.file, &asked.version) {
+            asked.clone()
+        } else {
+            let now = self.note(&record.key, |index| index.found(&listed, Some(Arc::clone(&record)), moment));
+            let is_this = |now: &Entry| (&now.file, &now.version) == (&listed.file, &listed.version);
+            now.filter(is_this).unwrap_or_else(|| Entry::new(&listed, record))
         };
-        let Some(content) = content.filter(|content| content.listed.version == entry.version) else {
-            self.look_up(&entry.record.key)?;
-            return Ok(None);
-        };
-        let damaged = |reason: String| VoiceError::Damaged { name: entry.record.name.clone(), reason };
-        let (_, sample) = file::read(&content.bytes, entry.identity()).map_err(|error| damaged(error.to_string()))?;
-        Ok(Some(sample))
+        entry.learn(sample.content());
+        Ok((entry, sample))
     }
 
     /// A voice with its sound.
     pub fn load(&self, name: &str) -> Result<Option<(Arc<Record>, Sample)>, VoiceError> {
-        for _ in 0..TRIES {
-            let Some(entry) = self.find(name)? else { return Ok(None) };
-            if let Some(sample) = self.sample(&entry)? {
-                return Ok(Some((entry.record, sample)));
-            }
-        }
-        Err(StoreError::Unavailable(format!("voice '{name}' is changed faster than it can be read")).into())
+        let Some(entry) = self.find(name)? else { return Ok(None) };
+        Ok(self.sample(&entry)?.map(|(entry, sample)| (entry.record, sample)))
     }
 
     /// Why a voice of this name could not be stored now, without a look into the store.
@@ -205,7 +234,7 @@ impl Voices {
             listed => listed?,
         };
         let record = Arc::new(record);
-        self.index().put(&listed, Arc::clone(&record));
+        self.index().put(&listed, Arc::clone(&record), new.sample.content());
         self.delete_older(key, &file);
         before.iter().for_each(|entry| self.forget(entry));
         Ok(record)

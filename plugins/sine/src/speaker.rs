@@ -11,7 +11,7 @@ pub const SPEAKER_EMBEDDING: &str = "speaker_embedding";
 pub const SPEAKER_DIM: usize = 2;
 /// Name of the reference's code frames, `i32 [frames, 2]`. They are there when a transcript says what is spoken in them, and then the
 /// speech follows their melody.
-pub const REFERENCE_CODES: &str = "reference_codes";
+pub const REFERENCE_CODES: &str = "ref_code";
 
 /// Notes that can be spoken around: 8 Hz to 12.5 kHz.
 const NOTES: std::ops::RangeInclusive<f32> = 0.0..=127.0;

@@ -45,7 +45,8 @@ fn name(text: &str) -> Result<VoiceName, Failure> {
 
 impl Place for Here {
     fn list(&self) -> Result<Vec<Value>, Failure> {
-        Ok(self.0.list().iter().map(|record| record.listed()).collect())
+        let unshowable = |error: serde_json::Error| Failure(format!("a voice cannot be shown: {error}"));
+        self.0.list().iter().map(|record| serde_json::to_value(&**record).map_err(unshowable)).collect()
     }
 
     fn add(&self, args: &AddArgs) -> Result<String, Failure> {
@@ -84,7 +85,7 @@ impl Place for Here {
     }
 
     fn import(&self, file: &[u8]) -> Result<String, Failure> {
-        let (record, sample) = voices::read(file, [0; 32]).map_err(|error| Failure(format!("the file cannot be used: {error}")))?;
+        let (record, sample) = voices::read(file).map_err(|error| Failure(format!("the file cannot be used: {error}")))?;
         self.register(&again(&record, sample)?)
     }
 

@@ -71,7 +71,7 @@ impl Place for Server {
     }
 
     fn import(&self, file: &[u8]) -> Result<String, Failure> {
-        let (record, sample) = read_voice(file, [0; 32]).map_err(|error| Failure(format!("the file cannot be used: {error}")))?;
+        let (record, sample) = read_voice(file).map_err(|error| Failure(format!("the file cannot be used: {error}")))?;
         let Record { name, consent, ref_text, speaker_description, .. } = record;
         let consent = if consent.is_empty() { "given" } else { &consent };
         let form = Form::new().text("name", &name).text("consent", consent);

@@ -4,7 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::engine::Served;
 use crate::http::error::ApiError;
+use crate::schema::RequestSchema;
 
+/// The field that asks for the voice alone, without what is said in the clip.
+const BY_VECTOR: &str = "x_vector_only_mode";
 /// Fields that carry a voice.
 const FIELDS: [&str; 3] = ["ref_audio", "speaker_embedding", "ref_audio_2"];
 /// What a locator that is none is told.
@@ -40,11 +43,31 @@ pub fn read(model: &Served, fields: &Map<String, Value>) -> Result<Option<Brough
     }
 }
 
-/// The transcript of the clip, unless only its voice is wanted.
-pub fn transcript(fields: &Map<String, Value>) -> Option<String> {
-    let is_unwanted = fields.get("x_vector_only_mode").and_then(Value::as_bool).unwrap_or_default();
-    let text = fields.get("ref_text").and_then(Value::as_str).filter(|text| !text.trim().is_empty() && !is_unwanted);
-    text.map(str::to_owned)
+/// What a request tells of the transcript of its voice's clip.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Transcript {
+    /// What is said in the clip; none where only its voice is wanted.
+    pub text: Option<String>,
+    /// Whether that also holds for a stored voice which was uploaded without a transcript. Where a model can speak by the vector alone, such
+    /// a voice stays one until the request says otherwise.
+    is_for_untold: bool,
+}
+
+impl Transcript {
+    /// Reads it, for a model with this schema.
+    pub fn read(fields: &Map<String, Value>, schema: &RequestSchema) -> Self {
+        let by_vector = fields.get(BY_VECTOR).and_then(Value::as_bool);
+        let text = fields.get("ref_text").and_then(Value::as_str).filter(|text| !text.trim().is_empty() && by_vector != Some(true));
+        Self { text: text.map(str::to_owned), is_for_untold: by_vector == Some(false) || !schema.knows(BY_VECTOR) }
+    }
+
+    /// The transcript of a stored clip that was uploaded with this one, or without.
+    pub fn of_stored(&self, uploaded: Option<&str>) -> Option<String> {
+        match uploaded {
+            Some(uploaded) => Some(self.text.clone().unwrap_or_else(|| uploaded.to_owned())),
+            None => self.text.clone().filter(|_| self.is_for_untold),
+        }
+    }
 }
 
 /// A clip, alone or as the only one of a list.
@@ -84,6 +107,25 @@ fn vector_of(value: &Value) -> Result<Vec<f32>, ApiError> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_stored_voice_without_a_transcript_gets_one_where_that_is_meant() {
+        let plain = RequestSchema::compile(&json!({"type": "object"})).expect("a schema");
+        let by_vector = RequestSchema::compile(&json!({"type": "object", "properties": {BY_VECTOR: {}}})).expect("a schema");
+        let told = |schema, fields: Value| Transcript::read(fields.as_object().expect("fields"), schema);
+        let (asked, kept) = (Some("asked".to_owned()), Some("kept".to_owned()));
+        for (schema, fields, with_kept, with_none) in [
+            (&plain, json!({"ref_text": "asked"}), &asked, &asked),
+            (&plain, json!({"ref_text": " "}), &kept, &None),
+            (&by_vector, json!({"ref_text": "asked"}), &asked, &None),
+            (&by_vector, json!({"ref_text": "asked", BY_VECTOR: false}), &asked, &asked),
+            (&by_vector, json!({"ref_text": "asked", BY_VECTOR: true}), &kept, &None),
+            (&by_vector, json!({}), &kept, &None),
+        ] {
+            let told = told(schema, fields.clone());
+            assert_eq!((&told.of_stored(Some("kept")), &told.of_stored(None)), (with_kept, with_none), "{fields}");
+        }
+    }
 
     #[test]
     fn a_clip_or_a_vector_may_stand_alone_or_in_a_list_of_one() {

@@ -6,6 +6,7 @@ pub(crate) mod body;
 mod cloning;
 mod endpoint;
 mod fields;
+pub mod find;
 mod form;
 pub mod headers;
 mod pieces;

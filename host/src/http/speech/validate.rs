@@ -5,10 +5,11 @@ use std::sync::Arc;
 use omni_plugin_api::{SpeechRequest, Voice};
 use serde_json::{Map, Value};
 
+use super::cloning::{self, Transcript};
 use super::form::{Delivery, SpeechForm};
-use super::voice::{self, Choice};
+use super::voice::Choice;
 use super::words::Alignment;
-use super::{cloning, text};
+use super::{find, text};
 use crate::audio::chain::Wanted;
 use crate::audio::resample::RATES_HZ;
 use crate::engine::{Pacing, Place, Served, SpeechStream};
@@ -27,8 +28,8 @@ pub struct Accepted {
     pub request: SpeechRequest,
     /// The voice it speaks with.
     pub voice: Choice,
-    /// The transcript that it gives of its voice's clip.
-    pub ref_text: Option<String>,
+    /// What it tells of its voice's clip.
+    pub transcript: Transcript,
     /// The form of the audio: its format, its rate, and its speed where the model has only its own.
     pub wanted: Wanted,
     /// How the audio is delivered.
@@ -66,7 +67,7 @@ impl Accepted {
     }
 
     async fn ready_voice(&self, app: &App, clip: Option<Arc<Clip>>) -> Result<Voice, ApiError> {
-        self.voice.ready(app, &self.served, self.ref_text.as_deref(), clip).await
+        self.voice.ready(app, &self.served, &self.transcript, clip).await
     }
 }
 
@@ -86,9 +87,9 @@ pub async fn accept_by(app: &App, served: Arc<Served>, form: SpeechForm) -> Resu
     let voice = match brought {
         // A voice that comes along wins over one that is named.
         Some(brought) => Choice::Brought(brought),
-        None => voice::choose(app, &served, form.voice.as_deref()).await?,
+        None => find::choose(app, &served, form.voice.as_deref()).await?,
     };
-    let ref_text = cloning::transcript(&form.fields);
+    let transcript = Transcript::read(&form.fields, &served.schema);
     let pacing = Pacing { is_whole: form.delivery == Delivery::Whole, first_units: first_units(&form.fields) };
     let aligner = served.aligner.clone().filter(|_| form.word_timestamps);
     let words = aligner.map(|aligner| Alignment::new(aligner, input.clone(), language(&form.fields)));
@@ -98,7 +99,7 @@ pub async fn accept_by(app: &App, served: Arc<Served>, form: SpeechForm) -> Resu
     let (native, speed) = if served.info.abilities.native_speed { (form.speed, 1.0) } else { (1.0, form.speed) };
     let request = SpeechRequest { input, seed: seed(form.seed), speed: native as f32, fields };
     let wanted = Wanted { format: form.format, speed, sample_rate_hz };
-    Ok(Accepted { served, request, voice, ref_text, wanted, delivery: form.delivery, pacing, words, is_free })
+    Ok(Accepted { served, request, voice, transcript, wanted, delivery: form.delivery, pacing, words, is_free })
 }
 
 fn check_timestamps(form: &SpeechForm, has_aligner: bool) -> Result<(), ApiError> {

@@ -10,7 +10,7 @@ use super::embedding;
 use super::form::{UploadForm, UploadedFile};
 
 use crate::http::error::{ApiError, shortened};
-use crate::http::speech::voice;
+use crate::http::speech::{find, voice};
 use crate::http::state::App;
 use crate::http::{limits, python};
 use crate::reference::{self, DecodeLimits, ReferenceError};
@@ -27,7 +27,8 @@ pub async fn create(State(app): State<App>, request: Request) -> Result<Json<Val
     let (head, body) = request.into_parts();
     let share = app.upload_room().enter(&head).await?;
     let form = UploadForm::read(&head, limits::read(&head, body).await?).await?;
-    let upload = Upload::check(form, &app)?;
+    let profiles = app.references().profile_names().await.map_err(|error| find::unusable(&error))?;
+    let upload = Upload::check(form, &app, &profiles)?;
     let upload = match upload.payload {
         Payload::Mix(ref mix) => Upload { payload: Payload::Vector(voice::mixed(&app, mix).await?), ..upload },
         Payload::Clip(_) | Payload::Vector(_) => upload,
@@ -57,7 +58,7 @@ pub struct Upload {
 
 impl Upload {
     /// Checks a form. The first failure wins, in the order of the reference.
-    pub fn check(form: UploadForm, app: &App) -> Result<Self, ApiError> {
+    pub fn check(form: UploadForm, app: &App, profiles: &[String]) -> Result<Self, ApiError> {
         let (raw_name, consent) = (form.name.unwrap_or_default(), form.consent.unwrap_or_default());
         let payload = only_payload(form.audio_sample, form.speaker_embedding, form.mix)?;
         let name = VoiceName::read(&raw_name).map_err(|error| wrong_name(&raw_name, error.to_string()))?;
@@ -73,7 +74,7 @@ impl Upload {
             }
             Raw::Mix(text) => (Payload::Mix(text), ""),
         };
-        check_reserved(&name, app)?;
+        check_reserved(&name, app, profiles)?;
         app.voices().check(name.shown()).map_err(|error| refused(&error))?;
         let is_clip = matches!(payload, Payload::Clip(_));
         Ok(Self {
@@ -123,11 +124,11 @@ fn check_file(file: &UploadedFile) -> Result<&'static str, ApiError> {
     })
 }
 
-/// Refuses the name of a voice that a model brings itself, and one that reads like it.
-fn check_reserved(name: &VoiceName, app: &App) -> Result<(), ApiError> {
+/// Refuses the name of a voice that is the model's or the operator's, and one that reads like it.
+fn check_reserved(name: &VoiceName, app: &App, profiles: &[String]) -> Result<(), ApiError> {
     let served = app.engine().served();
-    let is_taken = served.iter().any(|model| model.own_voices().any(|own| look_alike(own, name.shown())));
-    if !is_taken {
+    let is_it = |other: &str| look_alike(other, name.shown());
+    if !served.iter().any(|model| model.own_voices().any(is_it)) && !profiles.iter().any(|profile| is_it(profile)) {
         return Ok(());
     }
     let message = format!("Voice name '{}' is reserved by a built-in speaker of this model; choose a different name.", name.shown());

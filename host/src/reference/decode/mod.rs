@@ -10,12 +10,10 @@ mod opus;
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use omni_plugin_api::{PluginError, contain};
-use sha2::{Digest, Sha256};
-
 use super::{Clip, ReferenceError};
 use crate::plugin::{Overrun, limited};
+use bytes::Bytes;
+use omni_plugin_api::{PluginError, contain};
 
 /// Bounds of a decode.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,11 +72,10 @@ fn contained(bytes: Bytes, limits: &DecodeLimits) -> Result<Clip, ReferenceError
 }
 
 fn clip(bytes: Bytes, limits: &DecodeLimits) -> Result<Clip, ReferenceError> {
-    let sha256 = Sha256::digest(&bytes).into();
     let mono = container::decode(bytes, limits)?;
     let (samples, sample_rate_hz) = mono.checked(limits)?;
     check::audible(&samples)?;
-    Ok(Clip { samples, sample_rate_hz, sha256 })
+    Ok(Clip::new(samples, sample_rate_hz))
 }
 
 #[cfg(test)]

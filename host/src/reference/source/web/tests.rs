@@ -108,6 +108,39 @@ fn a_name_that_changes_its_address_between_two_questions_gains_nothing() {
 }
 
 #[test]
+fn what_was_resolved_is_what_is_connected_to_and_nothing_is_looked_up_in_between() {
+    // Two servers on one port of two addresses of the loopback: a second question would lead to the other one.
+    let (first, second) = (TcpListener::bind("127.0.0.1:0").expect("a port"), "127.0.0.2");
+    let port = first.local_addr().expect("an address").port();
+    let second = TcpListener::bind((second, port)).expect("the same port");
+    for (listener, body) in [(first, b"first "), (second, b"second")] {
+        thread::spawn(move || {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            read_head(&mut stream);
+            let _ = stream.write_all(&answer("200 OK", "", body));
+        });
+    }
+    let asked = Arc::new(AtomicUsize::new(0));
+    let turns = ["127.0.0.1", "127.0.0.2"].map(|turn| vec![turn.parse().expect("an address")]);
+    let counting = Counting(Scripted(turns.to_vec(), AtomicUsize::new(0)), Arc::clone(&asked));
+    let (download, _line) = Download::resolving(&open_settings(), counting);
+    let body = download.fetch(&format!("http://rebound.example:{port}/").parse().expect("a URL"));
+    assert_eq!(body.as_deref(), Ok(&b"first "[..]));
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+/// A resolver that counts what it is asked.
+#[derive(Debug)]
+struct Counting(Scripted, Arc<AtomicUsize>);
+
+impl Resolver for Counting {
+    fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.resolve(uri, config, timeout)
+    }
+}
+
+#[test]
 fn redirects_are_followed_and_each_is_checked() {
     let port = server(vec![redirect("/next"), answer("200 OK", "", b"sound")]);
     assert_eq!(fetch(&open_settings(), &format!("http://127.0.0.1:{port}/")).as_deref(), Ok(&b"sound"[..]));

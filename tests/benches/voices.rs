@@ -43,7 +43,7 @@ fn main() {
 fn store(folder: &Path) {
     for number in 0..STORED {
         let name = VoiceName::read(&format!("voice {number}")).expect("a name");
-        let clip = Clip { samples: vec![0.1; SAMPLES], sample_rate_hz: 2000, sha256: [0; 32] };
+        let clip = Clip::new(vec![0.1; SAMPLES], 2000);
         let voice = NewVoice {
             consent: "consent".to_owned(),
             mime_type: "audio/wav".to_owned(),

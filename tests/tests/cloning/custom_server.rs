@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
+use omni_tests::artifacts::{omni_host, plugin};
 use omni_tests::http::{self, Answer};
 use omni_tests::raw;
 use omni_tests::server::Server;
 use omni_tests::speech::ask;
+use omni_tests::upload::{Form, listing};
 use omni_tests::wav::Wav;
 use serde_json::{Value, json};
 
@@ -53,9 +56,10 @@ fn a_folder_of_vectors_is_a_choice_of_speakers_and_changes_count_at_once() {
         check_pitch("a profile", spoken_pitch(&server, &request), wanted_hz);
     }
     let listed = http::get(&server.url("/speakers")).json();
-    assert_eq!(listed["custom"], json!(["anna"]));
-    let speakers = listed["speakers"].as_array().expect("a list");
-    assert!(["anna", "low", "middle", "high"].iter().all(|name| speakers.contains(&json!(name))), "{listed}");
+    assert_eq!(listed, json!({"count": 4, "speakers": ["anna", "high", "low", "middle"], "custom": ["anna"]}));
+    assert_eq!(listing(&server)["voices"], json!(["anna", "default", "high", "low", "middle"]));
+    let unknown = synthesize(&server, &json!({"text": TEXT, "speaker": "nobody"})).json()["error"].take();
+    assert_eq!(unknown["message"], "Invalid voice 'nobody'. Supported: anna, default, high, low, middle");
     let answer = ask(&server, &json!({"input": TEXT, "voice": "anna", "seed": 5}));
     check_pitch("the speech endpoint", pitch_hz(&Wav::read(&answer.body).expect("a WAV file").samples, 24_000), 880.0);
     fs::write(folder.path().join("broken.safetensors"), "no tensors").expect("a file");
@@ -63,6 +67,41 @@ fn a_folder_of_vectors_is_a_choice_of_speakers_and_changes_count_at_once() {
     assert!(error["code"] == 400 && error["message"].as_str().is_some_and(|text| text.contains("'broken' cannot be used")), "{error}");
     fs::remove_file(folder.path().join("anna.safetensors")).expect("it goes");
     assert_eq!(synthesize(&server, &request).status, 400, "she is gone");
+}
+
+#[test]
+fn a_profile_is_mixed_like_any_vector_and_its_name_is_not_to_be_had_by_an_upload() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let server = start(&["--speaker-profiles", folder.path().to_str().expect("UTF-8"), "--voice-alias", "nova=anna"]);
+    let upload = |name: &str| Form::of(name).text("speaker_embedding", "[57, 0.5]").send(&server);
+    assert_eq!(upload("berta").status, 200);
+    profile(folder.path(), "anna", 81.0);
+    // Half way between 220 Hz and 880 Hz.
+    check_pitch("a mixture", spoken_pitch(&server, &json!({"text": TEXT, "speaker": "anna+berta", "seed": 5})), 440.0);
+    check_pitch("an alias", spoken_pitch(&server, &json!({"text": TEXT, "speaker": "nova", "seed": 5})), 880.0);
+    assert_eq!(listing(&server)["aliases"]["nova"], "anna");
+    for name in ["anna", "ANNA", "аnna"] {
+        let refused = upload(name);
+        assert!(refused.status == 400 && refused.text().contains("is reserved"), "{name}: {}", refused.start());
+    }
+    // The operator's own voice counts, also where a stranger's was there before.
+    profile(folder.path(), "berta", 81.0);
+    check_pitch("a profile", spoken_pitch(&server, &json!({"text": TEXT, "speaker": "berta", "seed": 5})), 880.0);
+    assert_eq!(listing(&server)["uploaded_voices"], json!([]));
+}
+
+#[test]
+fn variables_of_a_custom_voice_server_say_where_to_listen_and_where_the_speakers_are() {
+    let folder = tempfile::tempdir().expect("a directory");
+    profile(folder.path(), "anna", 81.0);
+    let mut command = Command::new(omni_host());
+    command.arg("serve").arg("--plugin").arg(plugin("sine")).env("SPEAKER_SAMPLES_DIR", "memory:");
+    command.env("TTS_HOST", "127.0.0.1").env("TTS_PORT", "0").env("TTS_PROFILES_DIR", folder.path()).env("TTS_WORKERS", "4");
+    let mut server = Server::launch_as(command);
+    server.wait_until_ready();
+    check_pitch("a profile", spoken_pitch(&server, &json!({"text": TEXT, "speaker": "anna", "seed": 5})), 880.0);
+    assert!(server.log().contains("TTS_WORKERS"), "a variable that nobody reads is not told: {}", server.log());
+    assert!(!server.log().contains("TTS_PORT"), "{}", server.log());
 }
 
 #[test]
@@ -74,6 +113,10 @@ fn a_stream_holds_the_same_sound_as_floats() {
     connection.send(&raw::post("/synthesize/stream", request.to_string().as_bytes()));
     let head = connection.read_head();
     assert!(head.status == 200 && head.is_chunked(), "{head:?}");
+    for (name, value) in [("x-sample-rate", "24000"), ("x-sample-format", "f32le"), ("x-channels", "1")] {
+        assert_eq!(head.header(name), Some(value), "{head:?}");
+    }
+    assert!(head.header("x-request-id").is_some(), "{head:?}");
     let pieces = connection.read_chunks();
     assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.len() % 4 == 0), "whole samples in several pieces");
     let floats: Vec<f32> =

@@ -49,19 +49,44 @@ fn what_is_no_locator_is_told() {
         ("data:audio/wav,abc", "Only base64"),
         ("data:audio/wav;base64", "missing ',' separator"),
         ("data:audio/wav;base64,$$$$", "not valid base64"),
-        ("/etc/passwd", "Cannot load local files"),
-        ("file:///etc/passwd", "Cannot load local files"),
-        ("FILE:/etc/passwd", "Cannot load local files"),
-        ("../../etc/passwd", "Cannot load local files"),
+        ("file://10.0.0.1/share/a.wav", "this machine only"),
+        ("file:///etc/passwd%00.wav", "names no file"),
+        ("file:", "names no file"),
     ] {
         check_refused(closed(), locator, locator, part);
+    }
+}
+
+/// Spellings of one file that nobody may read.
+const PASSWD: [&str; 13] = [
+    "/etc/passwd",
+    "//etc//passwd",
+    "/etc/../etc/./passwd",
+    "../../../../../../../../etc/passwd",
+    "file:/etc/passwd",
+    "file:///etc/passwd",
+    "file:////etc/passwd",
+    "FILE:///etc/passwd",
+    "file://localhost/etc/passwd",
+    "file://LOCALHOST/etc/passwd?a=b#c",
+    "file:///%65tc/%70asswd",
+    "file:///srv/%2e%2e/etc/passwd",
+    "file:///proc/self/root/etc/passwd",
+];
+
+#[test]
+fn files_are_read_only_where_the_operator_allows_it_however_they_are_spelt() {
+    for locator in PASSWD {
+        check_refused(closed(), locator, locator, "Cannot load local files");
+        check_refused(&open().server, locator, locator, "must be a subpath of");
     }
     let outside = tempfile::tempdir().expect("a directory");
     let secret = file(outside.path(), "secret.wav", &tone(300.0, 2.0));
     let link = open().folder.path().join("link.wav");
     std::os::unix::fs::symlink(&secret, &link).expect("a link");
-    for locator in [secret.clone(), format!("file://{secret}"), link.to_str().expect("UTF-8").to_owned(), "file:///%65tc/passwd".to_owned()]
-    {
+    let allowed = open().folder.path().to_str().expect("UTF-8");
+    let up = format!("file://{allowed}/{}{}", "%2e%2e/".repeat(allowed.matches('/').count()), secret.trim_start_matches('/'));
+    for locator in [secret.clone(), format!("file://{secret}"), link.to_str().expect("UTF-8").to_owned(), up] {
         check_refused(&open().server, &locator, &locator, "must be a subpath of");
     }
 }
@@ -74,9 +99,16 @@ fn addresses_of_this_machine_and_its_network_are_refused() {
         "0.0.0.0",
         "[::1]",
         "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
         "2130706433",
+        "017700000001",
         "0177.0.0.1",
+        "0177.0.1",
+        "127.1",
         "0x7f000001",
+        "0x7f.1",
+        "LocalHost",
         "169.254.169.254",
         "10.0.0.1",
         "192.168.0.1",

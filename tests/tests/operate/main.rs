@@ -1,5 +1,6 @@
-//! What operators rely on: metrics, keys, limits, probes, logs and traces.
+//! What operators rely on: metrics, caches, keys, limits, probes, logs and traces.
 
+mod caches;
 mod keys;
 mod limits;
 mod logs;

@@ -67,6 +67,29 @@ fn an_uploaded_voice_is_listed_spoken_with_and_deleted() {
 }
 
 #[test]
+fn an_upload_without_a_transcript_is_spoken_by_its_vector_until_a_request_says_otherwise() {
+    let server = server("base");
+    let stored = Form::of("untold").clip(&clip(330.0)).send(server);
+    assert_eq!(stored.status, 200, "{}", stored.start());
+    let named = |more: Value| {
+        let mut request = json!({"input": ENGLISH, "voice": "untold"});
+        more.as_object().expect("fields").iter().for_each(|(name, value)| request[name] = value.clone());
+        speak(server, &request)
+    };
+    let brought = |more: Value| {
+        let mut request = json!({"input": ENGLISH, "task_type": "Base", "ref_audio": clip_url(330.0)});
+        more.as_object().expect("fields").iter().for_each(|(name, value)| request[name] = value.clone());
+        speak(server, &request)
+    };
+    let by_vector = brought(json!({"x_vector_only_mode": true}));
+    assert!(named(json!({})) == by_vector);
+    assert!(named(json!({"ref_text": REFERENCE})) == by_vector, "a transcript alone switches nothing");
+    let in_context = brought(json!({"ref_text": REFERENCE}));
+    assert!(in_context != by_vector && named(json!({"ref_text": REFERENCE, "x_vector_only_mode": false})) == in_context);
+    assert_eq!(delete(server, "untold").status, 200);
+}
+
+#[test]
 fn a_clone_without_its_parts() {
     let server = server("base");
     let base = |fields: Value| {

@@ -1,6 +1,7 @@
-//! Voices: every store against one suite, several hosts on one store, the end of a process at any moment, hostile uploads, and uploaded and
-//! prepared voices at work.
+//! Voices: every store against one suite, several hosts on one store, the end of a process at any moment, hostile uploads, uploaded and
+//! prepared voices at work, and the command line.
 
+mod command;
 mod crash;
 mod hostile;
 mod openai;

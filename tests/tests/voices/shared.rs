@@ -9,7 +9,8 @@ use omni_tests::server::{Server, wait_until};
 use omni_tests::upload::{delete, listing};
 use serde_json::json;
 
-use super::support::{good, say, server_on, spoken, upload_tone};
+use super::prepared::prepare;
+use super::support::{good, refused, say, server_on, spoken, upload_tone};
 
 /// Not a measure of speed: a guard against a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,7 +50,30 @@ fn servers_share_a_bucket() {
         let arguments = ["--voices", &place, "--plugin", sine.to_str().expect("a path")];
         Server::start_within(&arguments, &S3::shared().variables())
     };
-    share(&start(), &start());
+    let (one, other) = (start(), start());
+    share(&one, &other);
+    many_changes(&one, &other);
+}
+
+#[test]
+fn a_store_that_is_away_takes_nothing_with_it_but_names_that_only_it_could_know() {
+    let profiles = tempfile::tempdir().expect("a folder");
+    prepare(profiles.path(), "anna", 69.0);
+    prepare(profiles.path(), "berta", 45.0);
+    let (sine, folder) = (artifacts::plugin("sine"), profiles.path().to_str().expect("a path"));
+    let arguments = ["--voices", "s3://away/voices", "--plugin", sine.to_str().expect("a path"), "--speaker-profiles", folder];
+    let [_, http, key, secret, region] = S3::shared().variables();
+    let server = Server::start_within(&arguments, &[("AWS_ENDPOINT_URL", "http://127.0.0.1:9"), http, key, secret, region]);
+    assert!(spoken(&server, "anna") == spoken(&server, "high"));
+    assert!(spoken(&server, "anna+berta") == spoken(&server, "middle"), "a mixture of what is known here");
+    for (name, status, words) in
+        [("a/b", 400, "Invalid voice 'a/b'"), ("anna+nobody", 503, "cannot be looked for"), ("nobody", 503, "cannot be looked for")]
+    {
+        refused(&say(&server, name, &json!({})), status, words);
+    }
+    assert_eq!(say(&server, "alloy", &json!({})).status, 200);
+    refused(&upload_tone(&server, "new", 440.0), 503, "cannot be reached");
+    assert_eq!(delete(&server, "nobody").status, 503);
 }
 
 /// Both servers change the same voices at once, two hundred times, while they speak with them.

@@ -32,7 +32,7 @@ pub fn clip(name: &str, mark: usize) -> NewVoice {
         file_size: Some(mark as u64),
         ref_text: Some(mark.to_string()),
         speaker_description: None,
-        sample: Sample::Audio(Clip { samples, sample_rate_hz: 16_000, sha256: [0; 32] }),
+        sample: Sample::Audio(Clip::new(samples, 16_000)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Uploaded voices at work, with the tone family, whose sound tells which voice it was.
 
+use std::path::Path;
+
 use omni_tests::http;
 use omni_tests::server::Server;
 use omni_tests::speech::PATH;
@@ -9,24 +11,33 @@ use serde_json::{Value, json};
 
 use super::support::{good, refused, say, server_on, spoken, start, upload_tone, upload_vector};
 
-#[test]
-fn a_clip_is_spoken_with_and_survives_a_restart_and_is_gone_when_it_is_deleted() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut server = server_on(folder.path());
-    good(&upload_tone(&server, "Anne", 440.0));
-    good(&upload_tone(&server, "Bob", 110.0));
-    let (anne, bob) = (spoken(&server, "anne"), spoken(&server, "BOB"));
-    assert!(anne == spoken(&server, "high") && bob == spoken(&server, "low"), "the voices do not sound like their clips");
+fn restarted(mut server: Server, folder: &Path) -> Server {
     server.ask_to_end();
     assert!(server.wait_for_end().success());
+    server_on(folder)
+}
 
+#[test]
+fn a_voice_is_uploaded_spoken_with_replaced_and_deleted_and_every_restart_keeps_what_was() {
+    let folder = tempfile::tempdir().expect("a folder");
     let server = server_on(folder.path());
+    good(&upload_tone(&server, "Anne", 110.0));
+    good(&upload_tone(&server, "Bob", 110.0));
+    let bob = spoken(&server, "BOB");
+    assert!(spoken(&server, "anne") == bob && bob == spoken(&server, "low"), "the voices do not sound like their clips");
+    good(&upload_tone(&server, "Anne", 440.0));
+    let anne = spoken(&server, "anne");
+    assert!(anne == spoken(&server, "high"), "the old voice goes on to be heard");
+
+    let server = restarted(server, folder.path());
     let listed = listing(&server);
     let names: Vec<&str> =
         listed["uploaded_voices"].as_array().expect("a list").iter().filter_map(|voice| voice["name"].as_str()).collect();
-    assert_eq!(names, ["Anne", "Bob"]);
+    assert_eq!(names, ["Bob", "Anne"], "in the order of their upload");
     assert!(spoken(&server, "Anne") == anne && spoken(&server, "Bob") == bob, "another sound after a restart");
     assert_eq!(good(&delete(&server, "ANNE"))["message"], "Voice 'ANNE' deleted successfully");
+    refused(&say(&server, "Anne", &json!({})), 400, "Invalid voice 'Anne'. Supported: bob, default, high, low, middle");
+    let server = restarted(server, folder.path());
     refused(&say(&server, "Anne", &json!({})), 400, "Invalid voice 'Anne'. Supported: bob, default, high, low, middle");
     assert!(spoken(&server, "Bob") == bob);
 }

@@ -27,6 +27,13 @@ pub fn plugin(family: &str) -> PathBuf {
     file(&format!("lib{family}.so"))
 }
 
+/// Arguments of a server that speaks tones: the family without weights, which has two stages.
+pub fn sine_and(more: &[&str]) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["--plugin".into(), plugin("sine").into()];
+    arguments.extend(more.iter().map(OsString::from));
+    arguments
+}
+
 fn file(name: &str) -> PathBuf {
     let path = folder().join(name);
     assert!(path.is_file(), "{} was not built", path.display());

@@ -12,6 +12,7 @@ pub mod lock;
 pub mod metrics;
 pub mod node;
 pub mod numbers;
+pub mod page;
 pub mod process;
 pub mod python;
 pub mod raw;

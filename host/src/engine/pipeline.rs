@@ -13,7 +13,7 @@ use super::measures;
 use super::replica::Replica;
 use super::stage::{Command, Opened, Rules, StageWorker, open_within};
 use super::status::Loading;
-use super::watchdog::{self, Pulse};
+use super::watchdog::{self, Bell, Pulse};
 use super::{SpeechError, StageSettings};
 use crate::config::device_name;
 
@@ -39,6 +39,8 @@ pub struct Pipeline {
     pub clock: Clock,
     /// Its jobs.
     pub jobs: Arc<Jobs>,
+    /// Wakes its watchdog.
+    pub bell: Bell,
     placement: Placement,
     settings: Vec<StageSettings>,
     loading: Loading,
@@ -147,8 +149,8 @@ impl Pipeline {
             StageGroup { replicas, room: OnceLock::new(), rules: OnceLock::new() }
         };
         let stages = (0..info.stages.len()).map(group).collect();
-        let (broken, ailment) = (OnceLock::new(), Mutex::new(None));
-        Self { model, info, id, samples_a_second, patience, clock, jobs, placement, settings, loading, broken, ailment, stages }
+        let (bell, broken, ailment) = (Bell::default(), OnceLock::new(), Mutex::new(None));
+        Self { model, info, id, samples_a_second, patience, clock, jobs, bell, placement, settings, loading, broken, ailment, stages }
     }
 
     /// What the deploy file decides about stage `index`.
@@ -196,6 +198,7 @@ impl Pipeline {
     pub fn begin(&self, job: &Arc<Job>) -> Result<(), SpeechError> {
         self.check_fits(job)?;
         self.jobs.insert(Arc::clone(job));
+        self.bell.ring();
         // Looked at after the job was registered: a model that breaks now fails it through the register.
         self.check_healthy()?;
         self.route(job, 0)?.send(Command::Start(Arc::clone(job)));
@@ -269,6 +272,12 @@ impl Pipeline {
         self.broken.get().is_some()
     }
 
+    /// Whether nothing is under way that may not end by itself.
+    pub fn is_at_rest(&self) -> bool {
+        // What was given up is not opened again, and who waited for it was told.
+        self.jobs.count() == 0 && (self.is_broken() || self.replicas().all(|replica| replica.is_at_rest()))
+    }
+
     fn unavailable(&self, reason: &str) -> SpeechError {
         let message = format!("the model '{}' is unhealthy: {reason}", self.id);
         SpeechError::Unavailable { message, retry_after_s: UNHEALTHY_RETRY_S }
@@ -288,6 +297,7 @@ impl Pipeline {
     /// Closes a replica that failed: its requests fail, others go on, and it is opened again after a while.
     pub fn close(&self, replica: &Replica, reason: &str) {
         let jobs = replica.close(reason, self.clock.now(), self.patience.reopen);
+        self.bell.ring();
         let (stage, index) = (self.stage_name(replica.stage), replica.index);
         tracing::error!(
             model = self.id,

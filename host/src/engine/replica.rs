@@ -161,6 +161,12 @@ impl Replica {
         (since >= limit).then_some(call)
     }
 
+    /// Whether it lives, has no work, and its thread is in no call.
+    pub fn is_at_rest(&self) -> bool {
+        let inside = self.inside();
+        inside.jobs.is_empty() && matches!(&inside.state, State::Alive(life) if life.heartbeat.under_way().is_none())
+    }
+
     /// Whether it is time to open it again; whoever gets `true` does it.
     pub fn begin_opening(&self, now: Duration) -> bool {
         let mut inside = self.inside();

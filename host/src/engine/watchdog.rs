@@ -2,7 +2,8 @@
 //! opens replicas again.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use omni_plugin_api::{Device, PluginError};
@@ -75,20 +76,59 @@ impl Heartbeat {
     }
 }
 
+/// Wakes the watchdog of a pipeline, if there is one.
+#[derive(Default)]
+pub struct Bell(OnceLock<SyncSender<()>>);
+
+impl Bell {
+    /// Something began that may not end by itself.
+    pub fn ring(&self) {
+        if let Some(bell) = self.0.get() {
+            // One that is full was rung before and not heard yet; one that nobody listens to belongs to a pipeline that ends.
+            let _ = bell.try_send(());
+        }
+    }
+}
+
+/// What the watchdog found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Something is under way.
+    Work,
+    /// Nothing is: the bell will ring.
+    Rest,
+    /// The pipeline is gone.
+    Nothing,
+}
+
 /// Starts the thread that watches a pipeline. It ends with the pipeline.
 ///
-/// It looks a few times within the limit and not more than once a second otherwise: it is no part of any request's way.
+/// While something is under way it looks a few times within the limit and once a second at least; else it sleeps until the bell rings.
 pub fn start(pipeline: &Arc<Pipeline>, limit: Duration) -> std::io::Result<()> {
+    let (bell, rings) = sync_channel(1);
+    // A pipeline is started once: its bell is not taken.
+    let _ = pipeline.bell.0.set(bell);
     let watched: Weak<Pipeline> = Arc::downgrade(pipeline);
     let pause = (limit / 4).clamp(Duration::from_millis(50), Duration::from_secs(1));
-    let watch = move || {
-        while let Some(pipeline) = watched.upgrade() {
-            look(&pipeline);
-            drop(pipeline);
-            std::thread::sleep(pause);
-        }
+    let look = move || {
+        let Some(pipeline) = watched.upgrade() else { return Found::Nothing };
+        look(&pipeline);
+        if pipeline.is_at_rest() { Found::Rest } else { Found::Work }
     };
-    std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch).map(drop)
+    std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || watch(&rings, pause, look)).map(drop)
+}
+
+/// Looks again and again: after a pause while there is work, after a ring of the bell otherwise.
+fn watch(rings: &Receiver<()>, pause: Duration, look: impl Fn() -> Found) {
+    loop {
+        // What rang so far is seen by this look; what rings from here on calls for another one.
+        while rings.try_recv().is_ok() {}
+        match look() {
+            Found::Work => std::thread::sleep(pause),
+            Found::Rest if rings.recv().is_ok() => {}
+            Found::Rest | Found::Nothing => return,
+        }
+    }
 }
 
 fn look(pipeline: &Arc<Pipeline>) {
@@ -157,6 +197,7 @@ fn could_not(pipeline: &Pipeline, replica: &Replica, error: &PluginError) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     #[test]
     fn a_heartbeat_tells_the_call_under_way_and_nothing_afterwards() {
@@ -165,5 +206,44 @@ mod tests {
         let seen = heartbeat.watch(2, || heartbeat.under_way().map(|(call, _)| call));
         assert_eq!(seen, Some("step"));
         assert_eq!(heartbeat.under_way(), None);
+    }
+
+    /// How often is looked, when each look finds this and hears the bell meanwhile or not. The bell is gone with the last one.
+    fn looks(found: &[(Found, bool)]) -> usize {
+        let (bell, rings) = sync_channel(1);
+        let (bell, looked) = (Mutex::new(Some(bell)), AtomicUsize::new(0));
+        watch(&rings, Duration::from_millis(1), || {
+            let (found_now, rings_now) = found[looked.fetch_add(1, Ordering::SeqCst)];
+            let mut bell = bell.lock().expect("nobody panicked");
+            if let Some(bell) = bell.as_ref().filter(|_| rings_now) {
+                bell.try_send(()).expect("it is heard before each look");
+            }
+            if looked.load(Ordering::SeqCst) == found.len() {
+                *bell = None;
+            }
+            found_now
+        });
+        looked.into_inner()
+    }
+
+    #[test]
+    fn what_is_at_rest_is_looked_at_again_only_when_the_bell_rings() {
+        assert_eq!(looks(&[(Found::Rest, false)]), 1, "it ends with its bell");
+        assert_eq!(looks(&[(Found::Work, false), (Found::Work, true), (Found::Nothing, false)]), 3, "work is looked at without a ring");
+        assert_eq!(looks(&[(Found::Rest, true), (Found::Rest, true), (Found::Rest, false)]), 3, "a ring amid a look is not lost");
+    }
+
+    #[test]
+    fn the_bell_wakes_whoever_sleeps() {
+        let ((bell, rings), looked) = (sync_channel(1), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            let look = || if looked.fetch_add(1, Ordering::SeqCst) == 0 { Found::Rest } else { Found::Nothing };
+            scope.spawn(move || watch(&rings, Duration::from_millis(1), look));
+            while looked.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            bell.send(()).expect("somebody listens");
+        });
+        assert_eq!(looked.into_inner(), 2);
     }
 }

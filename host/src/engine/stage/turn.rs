@@ -304,7 +304,12 @@ impl StageWorker {
         if is_given_up {
             return;
         }
-        match self.life.heartbeat.watch(OPEN, || open(&pipeline, &replica)) {
+        let open = || {
+            // Nobody's work is in it: without this the call would not be watched.
+            pipeline.bell.ring();
+            open(&pipeline, &replica)
+        };
+        match self.life.heartbeat.watch(OPEN, open) {
             Ok(opened) => self.opened = opened,
             Err(error) => self.give_up(&format!("could not open stage '{}' again: {error}", self.info.name)),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use omni_plugin_api::{
@@ -23,6 +23,8 @@ pub struct Counters {
     pub largest_batch: AtomicUsize,
     /// Steps on another thread than the one that opened the stage.
     pub strayed: AtomicUsize,
+    /// Set by a test: stages hang while they open.
+    pub hangs_in_open: AtomicBool,
 }
 
 pub struct Double(pub Arc<Counters>);
@@ -71,6 +73,9 @@ impl Model for DoubleModel {
 
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
         self.0.opened.fetch_add(1, Ordering::SeqCst);
+        if self.0.hangs_in_open.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_secs(10));
+        }
         Ok(match index {
             0 => Stepwise::boxed(Talker {
                 counters: Arc::clone(&self.0),
@@ -168,8 +173,11 @@ impl StepStage for Talker {
     }
 
     fn release(&mut self, seq: SeqId) {
-        if self.sequences.remove(&seq).is_some() {
+        if let Some((_, _, prompt)) = self.sequences.remove(&seq) {
             self.counters.held.fetch_sub(1, Ordering::SeqCst);
+            if number(&prompt, "hang-in-release").is_some() {
+                std::thread::sleep(Duration::from_secs(10));
+            }
         }
     }
 }

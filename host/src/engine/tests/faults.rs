@@ -132,6 +132,31 @@ async fn one_replica_of_two_hangs_and_the_other_goes_on() {
     assert!(house.speak("frames=30").await.is_ok());
 }
 
+/// Waits until the talker is closed for a reason that tells of this call.
+async fn until_closed_in(house: &House, call: &str) {
+    for _ in 0..1_000 {
+        if house.served.pulses()[0].closed.as_ref().is_some_and(|reason| reason.contains(&format!("did not return from {call}"))) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("nobody noticed that {call} hangs: {:?}", house.served.pulses());
+}
+
+#[tokio::test]
+async fn a_hang_is_noticed_where_no_request_waits_for_it() {
+    let house = house_that_reopens_after(Duration::from_secs(600), Vec::new());
+    let mut stream = house.start("frames=100000 hang-in-release=1").await.expect("the house is empty");
+    stream.next().await.expect("there is audio").expect("the double does as told");
+    drop(stream);
+    until_closed_in(&house, "release").await;
+
+    let house = house_that_reopens_after(Duration::from_secs(600), Vec::new());
+    house.counters.hangs_in_open.store(true, Ordering::SeqCst);
+    failure(house.speak("frames=9 panic-at=1").await);
+    until_closed_in(&house, "open_stage").await;
+}
+
 #[tokio::test]
 async fn a_request_that_takes_too_long_is_ended_and_says_so() {
     let house = House::in_a_hurry(Duration::from_millis(50));

@@ -2,13 +2,12 @@
 
 use std::fs;
 
+use omni_tests::artifacts::sine_and;
 use omni_tests::http::{self, PATIENCE};
 use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{PATH, request_with};
 use serde_json::{Value, json};
 use ureq::http::Method;
-
-use crate::support::sine_and;
 
 const TEXT: &str = "A secret sentence.";
 

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use omni_tests::artifacts;
+use omni_tests::artifacts::{self, sine_and};
 use omni_tests::http::{self, get};
+use omni_tests::page::{Page, promised};
 use omni_tests::sentences::long_text;
 use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{self, PATH, Stream, ask, request, request_with};
 use serde_json::{Value, json};
 use ureq::http::Method;
-
-use crate::support::{Page, promised, sine_and};
 
 const DASHBOARD: &str = include_str!("../../../deploy/grafana/omni-host.json");
 const TEXT: &str = "Nine words are spoken here, more or less, today.";

@@ -5,13 +5,13 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
+use omni_tests::artifacts::sine_and;
 use omni_tests::http::{Answer, PATIENCE, get};
+use omni_tests::page::Page;
 use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{self, PATH, request_with};
 use omni_tests::{checks, raw};
 use serde_json::json;
-
-use crate::support::{Page, sine_and};
 
 /// Sends bytes on a connection of their own and reads the answer, after which the connection must end.
 fn answer_to(server: &Server, bytes: &[u8]) -> Answer {
@@ -141,18 +141,4 @@ fn a_client_that_does_not_read_loses_its_place() {
     assert!(wait_until(PATIENCE, inside), "it still holds its place");
     assert_eq!(Page::of(&server).sum("omni_host:connections_cut_total", &[("reason", "slow_reader")]), 1.0);
     speech::speak(&server, "Hello.");
-}
-
-#[test]
-fn readiness_tells_what_each_stage_does() {
-    let server = Server::start_with(&sine_and(&[]));
-    speech::speak(&server, "Hello.");
-    let ready = get(&server.url("/ready")).json();
-    assert_eq!(ready["status"], "ready", "{ready}");
-    let model = &ready["models"][0];
-    assert_eq!((&model["model"], &model["load"]["running"], &model["load"]["waiting"]), (&json!("sine"), &json!(0), &json!(0)), "{ready}");
-    let stages = model["stages"].as_array().expect("a list");
-    let places: Vec<_> = stages.iter().map(|stage| (stage["stage"].as_u64(), stage["replica"].as_u64())).collect();
-    assert_eq!(places, [(Some(0), Some(0)), (Some(1), Some(0))], "{ready}");
-    assert!(stages.iter().all(|stage| stage["call"].is_null() && stage["quiet_ms"].is_u64() && stage["name"].is_string()), "{ready}");
 }

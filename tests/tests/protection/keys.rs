@@ -3,15 +3,15 @@
 use std::fs;
 
 use omni_host::http::ROUTES;
+use omni_tests::artifacts::sine_and;
 use omni_tests::http::{self, Answer};
+use omni_tests::page::Page;
 use omni_tests::python::Python;
 use omni_tests::server::Server;
 use omni_tests::speech::{PATH, request};
 use omni_tests::{checks, raw};
 use serde_json::{Value, json};
 use ureq::http::Method;
-
-use crate::support::{Page, sine_and};
 
 const SDK: &str = include_str!("../../python/keys.py");
 

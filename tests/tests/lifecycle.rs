@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use omni_tests::artifacts::plugin;
+use omni_tests::artifacts::sine_and;
 use omni_tests::checks;
 use omni_tests::http;
 use omni_tests::server::{Server, wait_until};
@@ -12,10 +12,7 @@ use serde_json::{Value, json};
 
 /// A server that speaks tones.
 fn serve(more: &[&str]) -> Server {
-    let sine = plugin("sine");
-    let mut arguments = vec!["--plugin".into(), sine.into_os_string()];
-    arguments.extend(more.iter().map(Into::into));
-    Server::start_with(&arguments)
+    Server::start_with(&sine_and(more))
 }
 
 fn tone(text: &str, more: &Value) -> Value {

@@ -5,14 +5,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Stdio};
 
+use omni_tests::artifacts::sine_and;
 use omni_tests::http;
 use omni_tests::python::Python;
 use omni_tests::server::Server;
 use omni_tests::speech::{self, PATH, request, request_with};
 use serde_json::{Value, json};
 use ureq::http::Method;
-
-use crate::support::sine_and;
 
 const COLLECTOR: &str = include_str!("../../python/collector.py");
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -1,31 +1,27 @@
 //! Pages of metrics, as Prometheus reads them, and the list they are promised to follow.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::Write;
 use std::process::Stdio;
 
-use omni_tests::artifacts;
-use omni_tests::http::get;
-use omni_tests::python::Python;
-use omni_tests::server::Server;
 use serde_json::Value;
 
-const PARSER: &str = include_str!("../../python/metrics.py");
-const LIST: &str = include_str!("../../../docs/metrics.md");
+use crate::http::get;
+use crate::python::Python;
+use crate::server::Server;
 
-/// Arguments that load the family without weights, which has two stages.
-pub fn sine_and(more: &[&str]) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = vec!["--plugin".into(), artifacts::plugin("sine").into()];
-    arguments.extend(more.iter().map(OsString::from));
-    arguments
-}
+const PARSER: &str = include_str!("../python/metrics.py");
+const LIST: &str = include_str!("../../docs/metrics.md");
 
 /// A page of metrics.
+#[derive(Debug)]
 pub struct Page(Value);
 
 impl Page {
     /// Asks for the page and has Prometheus' own parser read it.
+    ///
+    /// # Panics
+    /// When that cannot read it.
     pub fn of(server: &Server) -> Self {
         let answer = get(&server.url("/metrics"));
         assert_eq!(answer.status, 200, "{}", answer.start());
@@ -44,11 +40,17 @@ impl Page {
     }
 
     /// Families by name.
+    ///
+    /// # Panics
+    /// When the parser did not do its work.
     pub fn families(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.as_object().expect("an object").iter().map(|(name, family)| (name.as_str(), family))
     }
 
     /// The sum of the samples of this name whose labels include these.
+    ///
+    /// # Panics
+    /// When a sample has no number.
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let samples = self.families().flat_map(|(_, family)| family["samples"].as_array().expect("a list"));
         let has = |sample: &Value| labels.iter().all(|(label, value)| sample["labels"][label] == *value);
@@ -63,6 +65,9 @@ impl Page {
 }
 
 /// The promised families: their types and labels, by name.
+///
+/// # Panics
+/// When the list is not the table it should be.
 pub fn promised() -> BTreeMap<&'static str, (&'static str, Vec<&'static str>)> {
     let rows = LIST.lines().filter_map(|line| line.strip_prefix("| `"));
     let row = |row: &'static str| {

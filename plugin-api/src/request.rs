@@ -16,12 +16,17 @@ pub struct SpeechRequest {
     pub speed: f32,
     /// The fields that only this family knows, as sent.
     pub fields: Map<String, Value>,
+    /// What the operator set for requests that do not say, by the names of deploy files: `default_sampling_params` of the first stage, and its
+    /// `subtalker_sampling_params` with `subtalker_` before each name. A family takes what it knows of them, below the request's own
+    /// fields and above its checkpoint's. A default seed has already become [`SpeechRequest::seed`].
+    #[serde(default)]
+    pub defaults: Map<String, Value>,
 }
 
 impl SpeechRequest {
     /// A request for `input` with seed 0 and every other field at its default.
     pub fn new(input: impl Into<String>) -> Self {
-        Self { input: input.into(), seed: 0, speed: 1.0, fields: Map::new() }
+        Self { input: input.into(), seed: 0, speed: 1.0, fields: Map::new(), defaults: Map::new() }
     }
 
     /// The same with another seed.

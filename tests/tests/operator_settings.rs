@@ -8,8 +8,10 @@ use omni_tests::checks;
 use omni_tests::http;
 use omni_tests::server::Server;
 use omni_tests::speech::{ask, request_with, wav_bytes};
+use omni_tests::wav::Wav;
 use serde_json::{Value, json};
 
+const GUIDE: &str = include_str!("../../docs/operate.md");
 const BATCH: &str = "/v1/audio/speech/batch";
 
 fn sine(more: &[&str]) -> Server {
@@ -57,6 +59,23 @@ fn a_batch_is_as_large_as_the_operator_allows() {
 }
 
 #[test]
+fn requests_that_do_not_say_get_what_the_operator_set() {
+    let server = sine(&["--default-sampling-params", r#"{"0": {"seed": 42, "max_tokens": 25}}"#]);
+    let text = "A sentence that takes much longer than two seconds to speak, whatever the voice that speaks it may be.";
+    let of = |fields: Value| {
+        let mut request = json!({"input": text, "response_format": "wav"});
+        fields.as_object().expect("fields").iter().for_each(|(name, value)| request[name] = value.clone());
+        ask(&server, &request)
+    };
+    let silent = of(json!({}));
+    assert_eq!((silent.status, silent.header("x-finish-reason")), (200, Some("length")), "{}", silent.start());
+    checks::lasts(&Wav::read(&silent.body).expect("a good file"), 1.9, 2.1);
+    assert!(of(json!({})).body == silent.body && of(json!({"seed": 42})).body == silent.body, "the seed is not the one that was set");
+    assert!(of(json!({"seed": 7})).body != silent.body, "a request's own seed does not count");
+    assert_eq!(of(json!({"max_new_tokens": 5_000})).header("x-finish-reason"), Some("stop"));
+}
+
+#[test]
 fn a_model_answers_to_the_names_that_the_operator_chose() {
     let server = sine(&["--served-model-name", "tts-1", "org/tones"]);
     let listed = http::get(&server.url("/v1/models")).json();
@@ -66,6 +85,25 @@ fn a_model_answers_to_the_names_that_the_operator_chose() {
         assert_eq!(answer.status, status, "{name}: {}", answer.start());
     }
     assert_eq!(http::get(&server.url("/v1/models/org/tones")).json()["id"], "tts-1");
+}
+
+/// The first word of a text, if it is a flag.
+fn flag(text: &str) -> Option<&str> {
+    text.split([' ', '=', '[']).next().filter(|word| word.starts_with("--") && word.len() > 2)
+}
+
+#[test]
+fn the_guide_describes_every_flag_once() {
+    let output = Command::new(omni_host()).args(["serve", "--help"]).output().expect("omni-host runs");
+    let help = String::from_utf8(output.stdout).expect("text");
+    let flags: Vec<&str> = help.lines().filter_map(|line| flag(line.trim_start())).filter(|name| *name != "--help").collect();
+    assert!(flags.len() > 50, "{flags:?}");
+    let cells: Vec<&str> = GUIDE.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).collect();
+    let described: Vec<&str> = cells.iter().flat_map(|cell| cell.split('`')).filter_map(flag).collect();
+    for name in flags {
+        let times = described.iter().filter(|other| **other == name).count();
+        assert_eq!(times, 1, "{name} stands in the tables of docs/operate.md {times} times");
+    }
 }
 
 #[test]

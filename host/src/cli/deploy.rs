@@ -1,6 +1,7 @@
 //! From the flags and files of `serve` to what the engine does.
 
 use omni_plugin_api::FamilyInfo;
+use serde_json::{Map, Value};
 
 use crate::config::{self, ChunkPolicy, ConfigArgs, FindingKind, Given, Load, Machine, Plan, Report, Setting, StageFlag, StagePlan, fit};
 use crate::engine::chunks::{Adaptive, ChunkRules, FirstChunk, Growth};
@@ -79,7 +80,15 @@ fn deployment(plan: &Plan) -> Deployment {
         placement: plan.placement(),
         stages: plan.stages.iter().enumerate().map(settings).collect(),
         custom_voice_dir: plan.custom_voice_dir.as_ref().map(|setting| setting.value.clone()),
+        defaults: plan.stages.first().map(defaults).unwrap_or_default(),
     }
+}
+
+/// What is set at a stage for requests that do not say.
+fn defaults(stage: &StagePlan) -> Map<String, Value> {
+    let own = stage.sampling.iter().map(|(name, setting)| (name.clone(), setting.value.clone()));
+    let inner = stage.subtalker.iter().map(|(name, setting)| (format!("subtalker_{name}"), setting.value.clone()));
+    own.chain(inner).collect()
 }
 
 /// How a stream is cut, as far as somebody set it.

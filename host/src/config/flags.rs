@@ -21,6 +21,9 @@ pub struct ConfigArgs {
     /// Keys of single stages as JSON: {"0": {"max_num_seqs": 8}}; --stage-N-KEY VALUE does the same for one key
     #[arg(long, value_name = "[FAMILY=]JSON")]
     pub stage_overrides: Vec<Scoped>,
+    /// Sampling values of single stages for requests that do not say, as JSON: {"0": {"temperature": 0.8}}
+    #[arg(long, value_name = "[FAMILY=]JSON")]
+    pub default_sampling_params: Vec<Scoped>,
     /// Refuse a deploy file with a key that nobody reads
     #[arg(long, env = "OMNI_HOST_STRICT_CONFIG", value_parser = FalseyValueParser::new())]
     pub strict_config: bool,

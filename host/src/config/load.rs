@@ -29,6 +29,7 @@ impl Given<'_> {
         let names: Vec<&str> = families.iter().map(|family| family.name.as_str()).collect();
         select::check_scopes(&names, &self.args.deploy_config, "--deploy-config")?;
         select::check_scopes(&names, &self.args.stage_overrides, "--stage-overrides")?;
+        select::check_scopes(&names, &self.args.default_sampling_params, "--default-sampling-params")?;
         let plan = |family: &FamilyInfo| {
             let source = select::deploy_file(family, &self.args.deploy_config, families.len())?;
             self.plan(source.as_ref(), Some(family), families.len())

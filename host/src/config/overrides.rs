@@ -67,7 +67,11 @@ pub fn overrides(
     refuse_unscoped(scope, flags.values().flat_map(Map::values).next())?;
     let mut stages = BTreeMap::new();
     for json in args.stage_overrides.iter().filter(|scoped| scoped.is_for(scope.family)) {
-        add(&mut stages, from_json(json, scope)?)?;
+        add(&mut stages, from_json(json, scope, "--stage-overrides")?)?;
+    }
+    for json in args.default_sampling_params.iter().filter(|scoped| scoped.is_for(scope.family)) {
+        let sampling = from_json(json, scope, "--default-sampling-params")?;
+        add(&mut stages, sampling.into_iter().map(|(id, values)| (id, as_sampling(values))).collect())?;
     }
     add(&mut stages, flags)?;
     Ok(vec![everywhere, single, args.everywhere(), Override { stages, ..Override::default() }])
@@ -83,10 +87,16 @@ fn refuse_unscoped(scope: Scope<'_>, first: Option<&Node>) -> Result<(), ConfigE
     }
 }
 
-fn from_json(scoped: &Scoped, scope: Scope<'_>) -> Result<BTreeMap<u32, Map>, ConfigError> {
-    let origin = Origin::Flag("--stage-overrides".to_owned());
+/// Sampling values as the key of a stage that holds them.
+fn as_sampling(values: Map) -> Map {
+    let origin = values.values().next().map(|node| node.origin.clone()).unwrap_or_default();
+    Map::from([("default_sampling_params".to_owned(), Node::new(Value::Map(values), &origin))])
+}
+
+fn from_json(scoped: &Scoped, scope: Scope<'_>, flag: &str) -> Result<BTreeMap<u32, Map>, ConfigError> {
+    let origin = Origin::Flag(flag.to_owned());
     let json = serde_json::from_str(&scoped.value).map_err(|error| {
-        ConfigError::value(&origin, "", format!("expected a JSON object such as {{\"0\": {{\"max_num_seqs\": 8}}}}, found: {error}"))
+        ConfigError::value(&origin, "", format!("expected a JSON object of stage numbers, such as {{\"0\": {{…}}}}, found: {error}"))
     })?;
     let root = Node::from_json(json, &origin);
     if scoped.family.is_none() {

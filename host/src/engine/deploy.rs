@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use omni_plugin_api::{Device, FamilyInfo, Placement, StageLimits};
+use serde_json::{Map, Value};
 
 use super::chunks::{ChunkRules, Liking};
 use super::stage::Rules;
@@ -16,6 +17,8 @@ pub struct Deployment {
     pub stages: Vec<StageSettings>,
     /// The folder of the voices that were prepared for it.
     pub custom_voice_dir: Option<PathBuf>,
+    /// Values for requests that do not say, by their names in a deploy file.
+    pub defaults: Map<String, Value>,
 }
 
 /// What is decided about one stage. What is absent is left to the stage.

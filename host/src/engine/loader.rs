@@ -175,7 +175,7 @@ impl Engine {
         let stated = contain("info", || Ok(model.info()))?;
         check_audio(stated.sample_rate_hz, info.channels).map_err(|reason| PluginError::internal(format!("it {reason}")))?;
         let prepared = prepared_voices(deployment.custom_voice_dir.as_deref(), &info, stated.speaker_embedding_dim);
-        let Deployment { placement, stages: settings, .. } = deployment;
+        let Deployment { placement, stages: settings, defaults, .. } = deployment;
         let (patience, clock) = (self.0.settings.patience(), Clock::machine());
         let pipeline = Pipeline::start(PipelineParts { model, info, id, jobs, loading, patience, placement, settings, clock })?;
         let EngineSettings { max_queue: waiting, max_promised, request_timeout, .. } = self.0.settings;
@@ -194,6 +194,7 @@ impl Engine {
             aliases,
             aligner,
             names: spec.names,
+            defaults,
         };
         Ok(Served::new(parts))
     }

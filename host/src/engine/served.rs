@@ -8,6 +8,7 @@ use omni_plugin_api::{
     ErrorKind, FamilyInfo, Model, ModelInfo, ModelSource, NamedTensor, PluginError, Prepared, ReferenceAudio, SpeechRequest, Voice,
     VoiceInfo, contain,
 };
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use super::admission::{Admission, Place};
@@ -47,6 +48,8 @@ pub struct Served {
     prepared: Vec<Arc<Precomputed>>,
     /// Other names of its voices.
     pub aliases: Arc<VoiceAliases>,
+    /// What the operator set for requests that do not say, by its names in a deploy file.
+    pub defaults: Map<String, Value>,
     /// What finds the words of a clip, where there is such a thing.
     pub aligner: Option<Arc<dyn Aligner>>,
     pipeline: Arc<Pipeline>,
@@ -82,12 +85,15 @@ pub struct ServedParts {
     pub aligner: Option<Arc<dyn Aligner>>,
     /// What requests may call it beside its listed name.
     pub names: Vec<String>,
+    /// What the operator set for requests that do not say.
+    pub defaults: Map<String, Value>,
 }
 
 impl Served {
     /// Puts the parts together.
     pub(super) fn new(parts: ServedParts) -> Self {
-        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner, names } = parts;
+        let ServedParts { pipeline, admission, schema, file, build, source, request_timeout, prepared, aliases, aligner, names, defaults } =
+            parts;
         let prepared = prepared.into_iter().map(Arc::new).collect();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -106,6 +112,7 @@ impl Served {
             created,
             prepared,
             aliases,
+            defaults,
             aligner,
             pipeline,
             admission,

@@ -54,15 +54,15 @@ impl Generation {
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Settings of the first code of a frame.
-    pub fn first(&self, asked: &Sampling) -> Settings {
+    /// Settings of the first code of a frame, of which there are `min_tokens` at least, or as few as the model needs.
+    pub fn first(&self, asked: &Sampling, min_tokens: Option<u32>) -> Settings {
         let draws = asked.do_sample.unwrap_or(self.do_sample);
         Settings {
             temperature: if draws { asked.temperature.unwrap_or(self.temperature) } else { 0.0 },
             top_k: candidates(asked.top_k.unwrap_or(self.top_k)),
             top_p: asked.top_p.unwrap_or(self.top_p),
             penalty: asked.repetition_penalty.unwrap_or(self.repetition_penalty),
-            min_tokens: MIN_TOKENS,
+            min_tokens: min_tokens.unwrap_or(MIN_TOKENS),
         }
     }
 

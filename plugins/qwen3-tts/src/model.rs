@@ -16,7 +16,7 @@ use crate::layout::{Layout, Script};
 use crate::load::{Cloning, Weights};
 use crate::nn::Talker;
 use crate::prompt::{Conditioning, Speech};
-use crate::request::Qwen3Request;
+use crate::request::{Defaults, Qwen3Request};
 use crate::stages::{Code2Wav, Frames, PAGE, TalkerRoom, TalkerStage};
 use crate::text::Reader;
 use crate::voice::{Asked, LONGEST_INSTRUCTION, MOST_FRAMES, ask};
@@ -76,9 +76,10 @@ impl Qwen3Model {
         })
     }
 
-    /// Frames that a speech may take: asked for, or from the length of its text; never more than there are positions.
-    fn budget(&self, script: &Script, asked: Option<u64>) -> Result<usize, PluginError> {
-        let by_text = (FRAMES_A_TOKEN * script.text.len() as u64).clamp(LEAST_BUDGET, MOST_FRAMES);
+    /// Frames that a speech may take: asked for, or from the length of its text and no more than the operator allows; never more than there
+    /// are positions.
+    fn budget(&self, script: &Script, asked: Option<u64>, most: Option<u64>) -> Result<usize, PluginError> {
+        let by_text = (FRAMES_A_TOKEN * script.text.len() as u64).clamp(LEAST_BUDGET, MOST_FRAMES).min(most.unwrap_or(MOST_FRAMES));
         let frames = usize::try_from(asked.unwrap_or(by_text)).unwrap_or(usize::MAX);
         let (rows, context) = (Layout::new(script, &self.config).rows.len(), context(&self.config));
         let left = context.saturating_sub(rows);
@@ -129,17 +130,20 @@ impl Model for Qwen3Model {
 
     fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {
         let fields = Qwen3Request::of(request)?;
+        let defaults = Defaults::of(request)?;
         let asked = ask(&fields, voice, &self.config, self.wishes[0].instruction_chars.unwrap_or(LONGEST_INSTRUCTION))?;
         let is_clone = self.weights.cloning.is_some();
         let script = self.script(&request.input, &asked, fields.non_streaming_mode.unwrap_or(!is_clone))?;
         let usage =
             Usage { text_tokens: (script.text.len() + script.instruction.len()) as u64, audio_tokens: script.reference_frames as u64 };
-        let sampling = fields.extra_params.unwrap_or_default();
-        let (rows, max_frames) = (Layout::new(&script, &self.config).rows.len(), self.budget(&script, fields.max_new_tokens)?);
+        let sampling = fields.extra_params.unwrap_or_default().or(defaults.sampling);
+        let rows = Layout::new(&script, &self.config).rows.len();
+        let max_frames = self.budget(&script, fields.max_new_tokens, defaults.max_tokens)?;
+        let least = defaults.min_tokens.map(|least| least.min(u32::try_from(max_frames).unwrap_or(u32::MAX)));
         let speech = Speech {
             max_frames,
             script,
-            first: self.generation.first(&sampling),
+            first: self.generation.first(&sampling, least),
             rest: self.generation.rest(&sampling),
             seed: request.seed,
             must_end: is_clone && fields.max_new_tokens.is_none(),

@@ -55,6 +55,7 @@ pub struct Sampling {
     #[schemars(range(min = 0.1, max = 10.0))]
     pub repetition_penalty: Option<f32>,
     /// Whether to draw the other codes of a frame.
+    #[serde(alias = "subtalker_do_sample")]
     pub subtalker_dosample: Option<bool>,
     /// Spread of the other codes.
     #[schemars(range(min = 0.0, max = 10.0))]
@@ -64,6 +65,45 @@ pub struct Sampling {
     /// Mass of the candidates of the other codes.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub subtalker_top_p: Option<f32>,
+}
+
+/// What an operator set for requests that do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(default)]
+pub struct Defaults {
+    /// Numbers of the sampler.
+    #[serde(flatten)]
+    pub sampling: Sampling,
+    /// Fewest frames.
+    pub min_tokens: Option<u32>,
+    /// Most frames.
+    pub max_tokens: Option<u64>,
+}
+
+impl Defaults {
+    /// Reads the defaults that come with a request.
+    pub fn of(request: &SpeechRequest) -> Result<Self, PluginError> {
+        let defaults = Value::Object(request.defaults.clone());
+        Self::deserialize(defaults).map_err(|error| PluginError::internal(format!("a default sampling value is wrong: {error}")))
+    }
+}
+
+impl Sampling {
+    /// These numbers, and others where they say nothing.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            do_sample: self.do_sample.or(others.do_sample),
+            temperature: self.temperature.or(others.temperature),
+            top_k: self.top_k.or(others.top_k),
+            top_p: self.top_p.or(others.top_p),
+            repetition_penalty: self.repetition_penalty.or(others.repetition_penalty),
+            subtalker_dosample: self.subtalker_dosample.or(others.subtalker_dosample),
+            subtalker_temperature: self.subtalker_temperature.or(others.subtalker_temperature),
+            subtalker_top_k: self.subtalker_top_k.or(others.subtalker_top_k),
+            subtalker_top_p: self.subtalker_top_p.or(others.subtalker_top_p),
+        }
+    }
 }
 
 impl Qwen3Request {

@@ -258,7 +258,7 @@ fn the_published_sampler_settings_are_read() {
     let generation = Generation::open(&Golden::open("base").directory).expect("settings");
     assert_eq!(generation, Generation::default());
     let asked = Sampling { temperature: Some(0.5), top_k: Some(-1), subtalker_dosample: Some(false), ..Sampling::default() };
-    let (first, rest) = (generation.first(&asked), generation.rest(&asked));
+    let (first, rest) = (generation.first(&asked, None), generation.rest(&asked));
     assert_eq!((first.temperature, first.top_k, first.penalty, first.min_tokens), (0.5, 0, 1.05, 2));
     assert_eq!((rest.temperature, rest.top_k), (0.0, 50));
 }

@@ -96,6 +96,23 @@ fn languages_are_compared_without_case_and_a_dialect_takes_their_place() {
 }
 
 #[test]
+fn what_the_operator_set_holds_for_requests_that_do_not_say() {
+    let (_, model) = open("custom_voice");
+    let defaults = json!({"temperature": 0.5, "top_k": 7, "min_tokens": 5, "max_tokens": 100, "subtalker_do_sample": false,
+                          "seed": 42, "guidance_scale": 2.0});
+    let prepare = |fields: Value| {
+        let [fields, defaults] = [&fields, &defaults].map(|map| map.as_object().cloned().expect("an object"));
+        model.prepare(&SpeechRequest { fields, defaults, ..SpeechRequest::new("Hi there.") }, &Voice::default())
+    };
+    let silent = speech(&prepare(json!({})).expect("it is taken"));
+    assert_eq!((silent.first.temperature, silent.first.top_k, silent.first.penalty, silent.first.min_tokens), (0.5, 7, 1.05, 5));
+    assert_eq!((silent.rest.temperature, silent.max_frames), (0.0, 100));
+    let fields = json!({"max_new_tokens": 200, "extra_params": {"top_k": 3, "subtalker_dosample": true}});
+    let said = speech(&prepare(fields).expect("it is taken"));
+    assert_eq!((said.first.temperature, said.first.top_k, said.rest.temperature, said.max_frames), (0.5, 3, 0.9, 200));
+}
+
+#[test]
 fn a_designed_voice_needs_its_description() {
     let (_, model) = open("voice_design");
     let nobody = Voice::default();

@@ -76,7 +76,7 @@ impl Model for SineModel {
             amplitude: fields.loudness.unwrap_or(speaker.amplitude),
             melody: speaker.melody,
             seed: request.seed,
-            max_frames: fields.max_new_tokens.map_or(LONGEST_FRAMES, u64::from),
+            max_frames: fields.max_new_tokens.map(u64::from).or_else(|| default_frames(request)).unwrap_or(LONGEST_FRAMES),
             pace: fields.pace,
         };
         Ok(Prepared { prompt: Prompt::of(&utterance)?, usage, ..Prepared::default() })
@@ -93,6 +93,11 @@ impl Model for SineModel {
             _ => Err(PluginError::internal(format!("sine has 2 stages, asked for number {index}"))),
         }
     }
+}
+
+/// Most code frames of a request that does not say, where the operator does.
+fn default_frames(request: &SpeechRequest) -> Option<u64> {
+    request.defaults.get("max_tokens")?.as_u64()
 }
 
 /// A built-in voice; an unknown one is the client's mistake.

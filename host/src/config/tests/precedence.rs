@@ -94,6 +94,16 @@ fn the_two_ways_to_set_a_key_of_a_stage_must_agree() {
 }
 
 #[test]
+fn sampling_values_of_a_flag_are_laid_over_those_of_the_file() {
+    let source = Source::packaged("qwen3_tts").expect("a packaged file");
+    let plan = plan_of(&source, &["--default-sampling-params", r#"{"0": {"top_k": 7}}"#], &[]).expect("good values");
+    let sampling = &plan.stages[0].sampling;
+    assert_eq!((&sampling["top_k"].value, sampling["top_k"].origin.to_string().as_str()), (&7.into(), "--default-sampling-params"));
+    assert_eq!(sampling["temperature"].value, 0.9);
+    assert_eq!(plan.stages[1].sampling["top_k"].value, -1);
+}
+
+#[test]
 fn a_base_may_lie_deeper_and_may_not_go_in_circles() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");

@@ -56,6 +56,11 @@ fn a_misspelt_flag_is_an_error() {
         (&["--stage-overrides", "{\"a\": {}}"], "--stage-overrides: a: expected a stage number as key"),
         (&["--stage-overrides", "{\"0\": 1}"], "--stage-overrides: 0: expected an object of keys, found the number 1"),
         (&["--stage-overrides", "{0}"], "--stage-overrides: expected a JSON object"),
+        (&["--default-sampling-params", "{\"top_k\": 7}"], "--default-sampling-params: top_k: expected a stage number as key"),
+        (
+            &["--default-sampling-params", "{\"0\": {\"temperature\": 99}}"],
+            "--default-sampling-params: stages.0.default_sampling_params.temperature: expected a number from 0 to 10, found 99",
+        ),
     ] {
         let error = plan_of(&source, argv, &[]).expect_err("it is refused").to_string();
         assert!(error.starts_with(start), "{error}");

@@ -76,7 +76,7 @@ impl House {
         let admission = Admission::new(DoorLimits { running: pipeline.slots(), waiting: max_queue, promised_s: None });
         let schema = RequestSchema::compile(&family.describe().request_schema).expect("the double states a schema");
         let (file, build, source) = (None, String::new(), ModelSource::BuiltIn);
-        let (prepared, aliases, aligner) = (Vec::new(), Arc::default(), None);
+        let (prepared, aliases, aligner, defaults) = (Vec::new(), Arc::default(), None, Default::default());
         let served = ServedParts {
             pipeline,
             admission,
@@ -89,6 +89,7 @@ impl House {
             aliases,
             aligner,
             names: Vec::new(),
+            defaults,
         };
         Self { served: Arc::new(Served::new(served)), counters, loading }
     }

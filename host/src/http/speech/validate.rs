@@ -97,7 +97,9 @@ pub async fn accept_by(app: &App, served: Arc<Served>, form: SpeechForm) -> Resu
     let fields = family_fields(&served.schema, form.fields)?;
     // Where the model cannot speak faster itself, its audio is stretched afterwards.
     let (native, speed) = if served.info.abilities.native_speed { (form.speed, 1.0) } else { (1.0, form.speed) };
-    let request = SpeechRequest { input, seed: seed(form.seed), speed: native as f32, fields };
+    let defaults = served.defaults.clone();
+    let seed = seed(form.seed.or_else(|| defaults.get("seed")?.as_i64()));
+    let request = SpeechRequest { input, seed, speed: native as f32, fields, defaults };
     let wanted = Wanted { format: form.format, speed, sample_rate_hz };
     Ok(Accepted { served, request, voice, transcript, wanted, delivery: form.delivery, pacing, words, is_free })
 }
@@ -153,7 +155,7 @@ pub(crate) fn family_fields(schema: &RequestSchema, fields: Map<String, Value>) 
     faults.into_result().map(|()| known)
 }
 
-/// The seed that was given, its bits unchanged, or one that a client could give again.
+/// The seed that was given or is the default, its bits unchanged, or one that a client could give again.
 fn seed(given: Option<i64>) -> u64 {
     given.map_or_else(|| u64::from(fastrand::u32(..)), i64::cast_unsigned)
 }

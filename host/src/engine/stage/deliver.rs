@@ -1,6 +1,5 @@
 //! What becomes of a step's events. Nothing a stage says is taken on trust.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use omni_plugin_api::{Data, FinishReason, PluginError, SeqId, StageEvent, StepPlan};
@@ -43,20 +42,16 @@ impl StageWorker {
                 slot.silent_since.get_or_insert(now);
             }
         }
-        let mut counts: BTreeMap<SeqId, usize> = BTreeMap::new();
-        let mut ended: BTreeSet<SeqId> = BTreeSet::new();
+        self.steps += 1;
         for event in events {
-            let seq = event.seq();
-            if ended.contains(&seq) || !self.slots.get(&seq).is_some_and(Slot::is_admitted) {
-                return Err(PluginError::internal(format!("gave an event for sequence {seq}, which it does not hold")));
-            }
-            let count = counts.entry(seq).or_default();
-            *count += 1;
-            if *count > EVENTS_A_STEP {
-                return Err(PluginError::internal(format!("gave more than {EVENTS_A_STEP} events for one sequence in one step")));
-            }
-            if matches!(event, StageEvent::Finished { .. } | StageEvent::Failed { .. }) {
-                ended.insert(seq);
+            let (seq, is_end) = (event.seq(), matches!(event, StageEvent::Finished { .. } | StageEvent::Failed { .. }));
+            let slot = self.slots.get_mut(&seq).filter(|slot| slot.is_admitted());
+            match slot.and_then(|slot| slot.hear(self.steps, is_end)) {
+                None => return Err(PluginError::internal(format!("gave an event for sequence {seq}, which it does not hold"))),
+                Some(count) if count > EVENTS_A_STEP => {
+                    return Err(PluginError::internal(format!("gave more than {EVENTS_A_STEP} events for one sequence in one step")));
+                }
+                Some(_) => {}
             }
         }
         Ok(())

@@ -63,6 +63,8 @@ pub struct StageWorker {
     slots: BTreeMap<SeqId, Slot>,
     ledger: Ledger,
     prefill: Prefill,
+    /// Steps so far.
+    steps: u64,
     commands: Receiver<Command>,
     measures: StageMeasures,
 }
@@ -94,6 +96,7 @@ impl StageWorker {
             slots: BTreeMap::new(),
             ledger: Ledger::default(),
             prefill: Prefill::default(),
+            steps: 0,
             commands,
             measures: StageMeasures::new(&pipeline.id, index, &pipeline.info.stages[index].name, replica.index),
         }

@@ -19,6 +19,14 @@ pub enum Phase {
     Runnable,
 }
 
+/// What a sequence said in a step.
+#[derive(Debug, Default)]
+struct Said {
+    step: u64,
+    events: usize,
+    has_ended: bool,
+}
+
 /// A sequence in a stage.
 pub struct Slot {
     /// Whose.
@@ -47,6 +55,7 @@ pub struct Slot {
     pub silent_since: Option<Duration>,
     /// When what happened to it here, for its measures.
     pub clock: SlotClock,
+    said: Said,
 }
 
 impl Slot {
@@ -67,7 +76,21 @@ impl Slot {
             said_last: false,
             silent_since: None,
             clock: SlotClock::start(),
+            said: Said::default(),
         }
+    }
+
+    /// Counts an event of step `step`: how many there were by now, none where it has ended before.
+    pub fn hear(&mut self, step: u64, is_end: bool) -> Option<usize> {
+        if self.said.step != step {
+            self.said = Said { step, ..Said::default() };
+        }
+        if self.said.has_ended {
+            return None;
+        }
+        self.said.events += 1;
+        self.said.has_ended = is_end;
+        Some(self.said.events)
     }
 
     /// Whether the stage knows it.

@@ -159,8 +159,12 @@ impl StageWorker {
     }
 
     pub(super) fn moment(&self, slot: &Slot, now: Duration) -> Moment {
-        let load = self.ledger.slots() as f64 / self.opened.rules.slots.max(1) as f64;
-        Moment { now, slack_ms: slot.job.slack_ms(now), load }
+        Moment { now, slack_ms: slot.job.slack_ms(now), load: self.load() }
+    }
+
+    /// Share of the slots that are taken.
+    fn load(&self) -> f64 {
+        self.ledger.slots() as f64 / self.opened.rules.slots.max(1) as f64
     }
 
     /// Those of the waiting that get a slot now: where the whole is wanted, only once all of it is there.
@@ -269,11 +273,10 @@ impl StageWorker {
     fn submit(&mut self, plan: &StepPlan) -> Result<(), PluginError> {
         let (stage, beat) = (&mut self.opened.stage, &self.life.heartbeat);
         beat.watch(STEP, || contain("step", || stage.submit(plan)))?;
-        let now = self.pipeline.clock.now();
+        let (now, load) = (self.pipeline.clock.now(), self.load());
         for work in &plan.work {
-            let Some(slot) = self.slots.get(&work.seq) else { continue };
-            let moment = self.moment(slot, now);
             let Some(slot) = self.slots.get_mut(&work.seq) else { continue };
+            let moment = Moment { now, slack_ms: slot.job.slack_ms(now), load };
             slot.chunks.went(work.max_units, work.max_units, &self.opened.chunks, self.opened.liking, moment);
             (slot.is_stepped, slot.fed) = (true, None);
         }

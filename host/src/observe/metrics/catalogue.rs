@@ -47,7 +47,7 @@ families! {
     LATENCY: Spreads = "vllm_omni:e2e_request_latency_s" ["model_name"] SECONDS, "Seconds from a request's arrival to its last audio.";
     QUEUE_WAIT: Spreads = "vllm_omni:request_queue_wait_s" ["model_name"] SECONDS, "Seconds from a request's arrival to its slot in the first stage.";
     SUCCEEDED: Counts = "vllm_omni:requests_success_total" ["model_name" "finished_reason"], "Requests that were spoken: to the end of the text (stop) or to a cap (length).";
-    FAILED: Counts = "vllm_omni:requests_failed_total" ["model_name" "reason"], "Requests that were begun and not spoken: their stage failed (stage_error), their client left (client_disconnect), or the model took no more work (unavailable).";
+    FAILED: Counts = "vllm_omni:requests_failed_total" ["model_name" "reason"], "Requests that were begun and not spoken: their stage failed (stage_error), their time was over (timed_out), their client left (client_disconnect), or the model took no more work (unavailable).";
     PROMPT_TOKENS: Counts = "vllm_omni:prompt_tokens_total" ["model_name"], "Tokens of text and reference audio taken in.";
     GENERATION_TOKENS: Counts = "vllm_omni:generation_tokens_total" ["model_name"], "Codec tokens or frames generated.";
     STAGE_TIME: Spreads = "vllm_omni:stage_gen_time_s" ["model_name" "stage" "stage_type"] SECONDS, "Seconds of a request in a stage, from its slot to its end there; stage_type is the stage's name.";

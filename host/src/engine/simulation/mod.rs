@@ -9,7 +9,7 @@ mod model;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use omni_plugin_api::{Extent, Placement, PluginError, Prompt, Usage};
 
@@ -62,6 +62,8 @@ pub struct Course {
     pub is_first_come_first_served: bool,
     /// Steps of each stage.
     pub steps: [usize; 2],
+    /// Time by the machine's clock in which the workers were at work: what the engine's own code takes, without those who listen.
+    pub worked: Duration,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +98,7 @@ struct Simulation {
     planned: usize,
     complaints: Vec<String>,
     steps: [usize; 2],
+    worked: Duration,
 }
 
 /// Runs a scenario to its end.
@@ -131,8 +134,20 @@ impl Simulation {
         let listeners: Vec<Listener> = visits.into_iter().map(Listener::new).collect();
         let (events, complaints) = (BinaryHeap::new(), Vec::new());
         let measures = ModelMeasures::new("modelled", 2, 100, 1);
-        let mut simulation =
-            Self { clock, pipeline, door, measures, books, seats, listeners, events, planned: 0, complaints, steps: [0; 2] };
+        let mut simulation = Self {
+            clock,
+            pipeline,
+            door,
+            measures,
+            books,
+            seats,
+            listeners,
+            events,
+            planned: 0,
+            complaints,
+            steps: [0; 2],
+            worked: Duration::ZERO,
+        };
         for index in 0..simulation.listeners.len() {
             simulation.plan(simulation.listeners[index].visit.at, Event::Arrives(index));
         }
@@ -159,8 +174,10 @@ impl Simulation {
             Event::Steps(index) => {
                 let seat = &mut self.seats[index];
                 if let (Some(worker), Some(submitted)) = (&mut seat.worker, seat.under_way.take()) {
+                    let begun = Instant::now();
                     worker.take_waiting();
                     worker.end_turn(submitted);
+                    self.worked += begun.elapsed();
                 }
             }
             Event::Dies(stage, replica) => {
@@ -234,7 +251,9 @@ impl Simulation {
     /// Lets everybody do what they can do now.
     fn settle(&mut self) {
         for _ in 0..MOST_TURNS {
+            let begun = Instant::now();
             let has_worked = (0..self.seats.len()).filter(|seat| self.turn(*seat)).count() > 0;
+            self.worked += begun.elapsed();
             let has_read = (0..self.listeners.len()).filter(|index| self.read(*index)).count() > 0;
             if !has_worked && !has_read {
                 self.set_alarms();
@@ -324,7 +343,7 @@ impl Simulation {
         let complaints = self.listeners.iter().filter_map(|listener| listener.complaint.clone());
         self.complaints.extend(complaints);
         let is_first_come_first_served = self.books.admitted().is_sorted();
-        let (listeners, complaints, steps) = (self.listeners, self.complaints, self.steps);
-        Course { listeners, complaints, end: self.clock.now(), is_first_come_first_served, steps }
+        let (listeners, complaints, steps, worked) = (self.listeners, self.complaints, self.steps, self.worked);
+        Course { listeners, complaints, end: self.clock.now(), is_first_come_first_served, steps, worked }
     }
 }

@@ -3,9 +3,12 @@
 use omni_plugin_api::FamilyInfo;
 use serde_json::{Map, Value};
 
-use crate::config::{self, ChunkPolicy, ConfigArgs, FindingKind, Given, Load, Machine, Plan, Report, Setting, StageFlag, StagePlan, fit};
+use crate::config::{
+    self, Checkpoint, ChunkPolicy, ConfigArgs, ConfigError, FindingKind, FitRow, Given, Load, Machine, Plan, Report, Setting, StageFlag,
+    StageNeeds, StagePlan, fit,
+};
 use crate::engine::chunks::{Adaptive, ChunkRules, FirstChunk, Growth};
-use crate::engine::{Deployment, Deployments, StageSettings};
+use crate::engine::{Deployment, Deployments, Prospect, StageSettings};
 
 /// The deploy configuration of a server.
 pub struct Deploy {
@@ -23,28 +26,44 @@ impl Deploy {
         Self { args, stage_flags, variables, machine: Machine::here() }
     }
 
-    /// The plan of each family, checked against each other and the machine.
-    fn plans(&self, families: &[FamilyInfo]) -> Result<Vec<Plan>, String> {
+    /// The plan of each model, and the memory of their replicas, checked against each other and the machine.
+    fn plans(&self, models: &[Prospect]) -> Result<(Vec<Plan>, Vec<FitRow>), ConfigError> {
         let Self { args, stage_flags, variables, machine } = self;
-        let plans = Given { args, stage_flags, variables, machine }.plans(families).map_err(|error| error.to_string())?;
-        let loads: Vec<Load<'_>> = plans.iter().map(|plan| Load { plan, needs: &[] }).collect();
-        fit(&loads, machine).map_err(|error| error.to_string())?;
-        Ok(plans)
+        let families: Vec<FamilyInfo> = models.iter().map(|model| model.info.clone()).collect();
+        let plans = Given { args, stage_flags, variables, machine }.plans(&families)?;
+        let needs = plans.iter().zip(models).map(|(plan, model)| needs(plan, model)).collect::<Result<Vec<_>, _>>()?;
+        let loads: Vec<Load<'_>> = plans.iter().zip(&needs).map(|(plan, needs)| Load { plan, needs }).collect();
+        let rows = fit(&loads, machine)?;
+        Ok((plans, rows))
     }
 
     /// Every value with its origin, as `--print-config` shows it.
-    pub fn report(&self, families: &[FamilyInfo]) -> Result<String, String> {
-        let plans = self.plans(families)?;
-        Ok(plans.iter().map(|plan| Report::new(plan, &[]).text()).collect::<Vec<_>>().join("\n"))
+    pub fn report(&self, models: &[Prospect]) -> Result<String, String> {
+        let (plans, rows) = self.plans(models).map_err(|error| error.to_string())?;
+        let text = |plan: &Plan| {
+            let own: Vec<FitRow> = rows.iter().filter(|row| plan.family.as_ref() == Some(&row.family)).cloned().collect();
+            Report::new(plan, &own).text()
+        };
+        Ok(plans.iter().map(text).collect::<Vec<_>>().join("\n"))
     }
 }
 
 impl Deployments for Deploy {
-    fn decide(&self, families: &[FamilyInfo]) -> Result<Vec<Deployment>, String> {
-        let plans = self.plans(families)?;
+    fn decide(&self, models: &[Prospect]) -> Result<Vec<Deployment>, String> {
+        let (plans, _) = self.plans(models).map_err(|error| error.to_string())?;
         plans.iter().for_each(tell);
         Ok(plans.iter().map(deployment).collect())
     }
+}
+
+/// What a model's stages need, as far as its checkpoint tells. A cache of which nobody has set the size is the family's to choose.
+fn needs(plan: &Plan, model: &Prospect) -> Result<Vec<StageNeeds>, ConfigError> {
+    let Some(folder) = &model.checkpoint else { return Ok(Vec::new()) };
+    let mut needs = Checkpoint::read(folder)?.needs();
+    if plan.stages.first().is_none_or(|stage| stage.kv_bytes.is_none() && stage.memory_share.is_none()) {
+        needs.kv_bytes_per_token = 0;
+    }
+    Ok(vec![needs])
 }
 
 /// Logs what an operator should know of a plan.

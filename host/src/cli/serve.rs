@@ -15,7 +15,7 @@ use super::operate::{AccessArgs, ObserveArgs, ReferenceArgs};
 use super::signals::Signals;
 use super::{EDGE_THREADS, Failure, Outcome, heap, output};
 use crate::config::{ConfigArgs, StageFlag};
-use crate::engine::{Engine, EngineSettings, ModelState};
+use crate::engine::{Engine, EngineSettings, ModelState, Prospect};
 use crate::http::{self, App, Guard, Limits, ROUTES};
 use crate::observe;
 use crate::plugin::{PluginSpec, discover};
@@ -163,9 +163,9 @@ async fn upkeep(engine: Engine) {
 fn print_config(plugins: &[PluginSpec], deploy: &Deploy) -> Outcome {
     let built_in = [PluginSpec::default()];
     let plugins = if plugins.is_empty() { &built_in } else { plugins };
-    let found = plugins.iter().map(|spec| discover(spec).map(|found| found.info));
-    let families: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| Failure(error.to_string()))?;
-    output::print(&deploy.report(&families).map_err(Failure)?)
+    let found = plugins.iter().map(|spec| discover(spec).map(|found| Prospect { info: found.info, checkpoint: spec.model.clone() }));
+    let models: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| Failure(error.to_string()))?;
+    output::print(&deploy.report(&models).map_err(Failure)?)
 }
 
 fn settings(args: &ServeArgs) -> Result<EngineSettings, Failure> {

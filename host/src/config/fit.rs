@@ -5,44 +5,17 @@
 //! not known counts as nothing and is shown as unknown.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use omni_plugin_api::Device;
 use serde::Serialize;
 
+use super::machine::{DeviceMemory, Machine};
 use super::plan::{Plan, StagePlan};
 use super::size::{GIB, human};
 use super::{ConfigError, ConfigErrorKind, Origin, Setting, device_name};
 
 /// Bytes of a device that are left for its context, kernels and work space.
 const RESERVE: u64 = GIB;
-
-/// The memory of an accelerator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct DeviceMemory {
-    /// Its number.
-    pub index: u32,
-    /// All of its memory.
-    pub total_bytes: u64,
-    /// What of it is free.
-    pub free_bytes: u64,
-}
-
-/// What is known of a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Machine {
-    /// Its accelerators; none when they are not known, empty when there are none.
-    pub accelerators: Option<Vec<DeviceMemory>>,
-}
-
-impl Machine {
-    /// What this machine shows without a driver library being loaded: one without NVIDIA's kernel driver has no accelerator; of one with it
-    /// neither number nor memory is known.
-    pub fn here() -> Self {
-        let has_driver = ["/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"].iter().any(|path| Path::new(path).exists());
-        Self { accelerators: (!has_driver).then(Vec::new) }
-    }
-}
 
 /// What a replica of a stage needs, as far as it is known before the load; 0 is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -70,18 +70,27 @@ impl StageSettings {
     }
 }
 
-/// Decides for all families of a host at once, before any of them loads.
+/// A model that is to be loaded.
+#[derive(Debug, Clone)]
+pub struct Prospect {
+    /// Its family.
+    pub info: FamilyInfo,
+    /// The directory of its checkpoint, where it has one.
+    pub checkpoint: Option<PathBuf>,
+}
+
+/// Decides for all models of a host at once, before any of them loads.
 pub trait Deployments: Send + Sync {
-    /// One decision a family, in order, or why the host cannot start like this.
-    fn decide(&self, families: &[FamilyInfo]) -> Result<Vec<Deployment>, String>;
+    /// One decision a model, in order, or why the host cannot start like this.
+    fn decide(&self, models: &[Prospect]) -> Result<Vec<Deployment>, String>;
 }
 
 /// Decides nothing: every stage gets what it likes, on the CPU.
 pub struct Undecided;
 
 impl Deployments for Undecided {
-    fn decide(&self, families: &[FamilyInfo]) -> Result<Vec<Deployment>, String> {
-        Ok(vec![Deployment::default(); families.len()])
+    fn decide(&self, models: &[Prospect]) -> Result<Vec<Deployment>, String> {
+        Ok(vec![Deployment::default(); models.len()])
     }
 }
 

@@ -15,7 +15,7 @@ use super::job::Jobs;
 use super::pipeline::{Pipeline, PipelineParts};
 use super::served::ServedParts;
 use super::settings::EngineSettings;
-use super::{Deployment, Deployments, Loading, ModelState, ModelStatus, Served, SpeechError, Undecided, measures};
+use super::{Deployment, Deployments, Loading, ModelState, ModelStatus, Prospect, Served, SpeechError, Undecided, measures};
 use crate::observe::LoadProgress;
 use crate::plugin::{Discovered, ModelServices, Overrun, PluginSpec, check_audio, discover, limited};
 use crate::schema::RequestSchema;
@@ -106,8 +106,9 @@ impl Engine {
     /// Opens every library, decides about all of them, then loads each.
     fn load_all(&self, loads: Vec<(Loading, PluginSpec)>, deployments: &dyn Deployments) {
         let candidates = self.open_libraries(loads);
-        let families: Vec<FamilyInfo> = candidates.iter().map(|candidate| candidate.found.info.clone()).collect();
-        let decided = contain("the configuration", || deployments.decide(&families).map_err(PluginError::internal));
+        let prospect = |Candidate { found, spec, .. }: &Candidate| Prospect { info: found.info.clone(), checkpoint: spec.model.clone() };
+        let models: Vec<Prospect> = candidates.iter().map(prospect).collect();
+        let decided = contain("the configuration", || deployments.decide(&models).map_err(PluginError::internal));
         match decided {
             Ok(decisions) => {
                 for (candidate, deployment) in candidates.into_iter().zip(decisions) {

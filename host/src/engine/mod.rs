@@ -32,7 +32,7 @@ mod watchdog;
 
 pub use admission::Place;
 pub use aliases::{AliasError, VoiceAlias, VoiceAliases};
-pub use deploy::{Deployment, Deployments, StageSettings, Undecided};
+pub use deploy::{Deployment, Deployments, Prospect, StageSettings, Undecided};
 pub use job::{Jobs, Pacing};
 pub use loader::{Engine, FindError};
 pub use served::Served;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use omni_tests::artifacts::sine_and;
 use omni_tests::checks::Baseline;
 use omni_tests::http::get;
-use omni_tests::metrics::Page;
+use omni_tests::page::Page;
 use omni_tests::raw::{self, Connection};
 use omni_tests::server::{Server, wait_until};
 use omni_tests::speech::{PATH, Stream, ask, request_with};

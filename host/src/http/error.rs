@@ -28,7 +28,7 @@ pub struct ApiError {
     kind: &'static str,
     message: String,
     param: Option<String>,
-    retry_after_s: Option<u64>,
+    retry_after_s: Option<u32>,
     detail: Option<&'static str>,
     /// Where the model failed, if it did.
     failure: Option<Failure>,
@@ -40,7 +40,7 @@ pub struct ApiError {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Failure {
     /// The number of the stage that failed, where it was one.
-    stage: Option<usize>,
+    stage: Option<u16>,
 }
 
 impl ApiError {
@@ -55,7 +55,7 @@ impl ApiError {
     }
 
     fn with_retry(mut self, retry_after_s: u64) -> Self {
-        self.retry_after_s = Some(retry_after_s.max(1));
+        self.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
         self
     }
 
@@ -190,7 +190,7 @@ impl ApiError {
 
     /// Seconds after which to try again.
     pub fn retry_after_s(&self) -> Option<u64> {
-        self.retry_after_s
+        self.retry_after_s.map(u64::from)
     }
 
     /// The sentence for a person, as events, items of a batch and the log tell it. What the server itself says of a failure names no files
@@ -250,7 +250,10 @@ impl From<SpeechError> for ApiError {
             }
             SpeechError::TimedOut { message } => Self::new(StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout", message),
             SpeechError::Incomplete { message } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, INCOMPLETE, message),
-            SpeechError::Failed { message, stage } => Self { failure: Some(Failure { stage }), ..Self::failed(message) },
+            SpeechError::Failed { message, stage } => {
+                let stage = stage.and_then(|stage| u16::try_from(stage).ok());
+                Self { failure: Some(Failure { stage }), ..Self::failed(message) }
+            }
         }
     }
 }

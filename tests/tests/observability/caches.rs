@@ -1,11 +1,11 @@
 //! The caches of reference audio on the page for Prometheus: what they are asked, what they have, what they hold.
 
+use omni_tests::artifacts::sine_and;
+use omni_tests::page::Page;
 use omni_tests::server::Server;
 use omni_tests::speech::ask;
 use omni_tests::upload::{Form, data_url, delete, tone};
 use serde_json::{Value, json};
-
-use crate::support::{Page, sine_and};
 
 /// Hits, misses and bytes.
 fn measured(server: &Server, cache: &str) -> [f64; 3] {

@@ -180,9 +180,9 @@ impl Step {
     /// Writes what the step is told of its rows into the buffers that it reads.
     fn tell(&mut self, slots: Vec<i64>, rows: &[RecordedRow], device: &Device) -> Result<(), PluginError> {
         let mut inputs = lock(&self.inputs)?;
-        let count = slots.len();
+        let (count, all) = (slots.len(), 0..slots.len());
         let new = Tensor::<1, Int>::from_data(TensorData::new(slots, [count]), device);
-        inputs.slots.inplace(|old| old.slice_assign([0..count], new));
+        inputs.slots.inplace(|old| old.slice_assign([all], new));
         let text = Tensor::cat(rows.iter().map(|row| row.speaking.text()).collect(), 0);
         let width = text.dims()[1];
         inputs.text.inplace(|old| old.slice_assign([0..rows.len(), 0..width], text));

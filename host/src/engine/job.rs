@@ -229,18 +229,29 @@ impl Job {
     }
 
     /// When the next audio is due: before the first a little after the start, then when the listener has heard all there is.
-    pub fn due(&self) -> Duration {
+    pub fn due(&self) -> Due {
         let first = self.first_audio_us.load(Ordering::Acquire);
         let budget = if self.pacing.is_whole { WHOLE_AUDIO } else { FIRST_AUDIO };
         let is_heard = first != NEVER && !self.pacing.is_whole;
         let from = if is_heard { Duration::from_micros(first) } else { self.started + budget };
-        from + self.emitted()
+        Due { at: from + self.emitted(), is_heard }
     }
+}
 
-    /// Milliseconds of audio a listener has not heard yet, negative once it ran dry; none before the first audio, or without a listener.
-    pub fn slack_ms(&self, now: Duration) -> Option<f64> {
-        let is_heard = self.first_audio_us.load(Ordering::Acquire) != NEVER && !self.pacing.is_whole;
-        is_heard.then(|| (self.due().as_secs_f64() - now.as_secs_f64()) * 1000.0)
+/// When the next audio of a request is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// When.
+    pub at: Duration,
+    /// Whether somebody hears it already; if not, it is the first audio, or nobody listens before the end.
+    pub is_heard: bool,
+}
+
+impl Due {
+    /// Milliseconds of audio that a listener has not heard yet, negative once it ran dry; none where nobody hears it.
+    pub fn slack_ms(self, now: Duration) -> Option<f64> {
+        let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        self.is_heard.then(|| micros(self.at).saturating_sub(micros(now)) as f64 / 1000.0)
     }
 }
 

@@ -277,8 +277,8 @@ impl StageMeasures {
     }
 
     /// A sequence that is heard already is to be stepped with so much in hand.
-    pub fn slack(&self, milliseconds: i64) {
-        self.slack.record(milliseconds as f64 / 1000.0);
+    pub fn slack(&self, milliseconds: f64) {
+        self.slack.record(milliseconds / 1000.0);
     }
 
     /// So much audio leaves at once.

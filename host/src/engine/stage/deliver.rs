@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use omni_plugin_api::{Data, FinishReason, PluginError, SeqId, StageEvent, StepPlan};
+use omni_plugin_api::{Data, FinishReason, PluginError, SeqId, StageEvent, StageInfo, StepPlan};
 
+use super::StageWorker;
+use super::outbox::Parcel;
 use super::slot::{Phase, Slot};
-use super::{Command, StageWorker};
 use crate::engine::job::Job;
 
 /// Events a sequence may have in one step.
@@ -14,106 +15,81 @@ const EVENTS_A_STEP: usize = 256;
 impl StageWorker {
     /// Checks the events of a step and hands on what they carry.
     pub(super) fn deliver(&mut self, plan: &StepPlan, events: Vec<StageEvent>) -> Result<(), PluginError> {
-        self.check(plan, &events)?;
+        let heard_of = self.check(&events)?;
+        let taken = self.take(events);
+        self.outbox.send();
+        taken?;
+        if heard_of < plan.work.len() { self.fail_the_silent(plan) } else { Ok(()) }
+    }
+
+    /// Does what each event calls for. One about a sequence that an earlier event of this step ended has no place any more.
+    fn take(&mut self, events: Vec<StageEvent>) -> Result<(), PluginError> {
         let mut events = events.into_iter().peekable();
         while let Some(event) = events.next() {
-            let seq = event.seq();
-            // Gone when an earlier event of this step ended it.
-            let Some(slot) = self.slots.get_mut(&seq) else { continue };
-            slot.silent_since = None;
             match event {
-                StageEvent::Output { data, .. } => {
+                StageEvent::Output { seq, data } => {
                     let ends = events.peek().is_some_and(|next| matches!(next, StageEvent::Finished { seq: of, .. } if *of == seq));
                     self.output(seq, data, ends)?;
                 }
-                StageEvent::NeedsInput { .. } => self.needs_input(seq)?,
-                StageEvent::Finished { reason, generated, .. } => self.finished(seq, reason, generated)?,
-                StageEvent::Failed { error, .. } => self.fail(seq, &error)?,
-            }
-        }
-        self.fail_the_silent(plan)
-    }
-
-    /// Refuses events about sequences that are not here or have ended, and floods.
-    fn check(&mut self, plan: &StepPlan, events: &[StageEvent]) -> Result<(), PluginError> {
-        let now = self.pipeline.clock.now();
-        for work in &plan.work {
-            if let Some(slot) = self.slots.get_mut(&work.seq) {
-                slot.silent_since.get_or_insert(now);
-            }
-        }
-        self.steps += 1;
-        for event in events {
-            let (seq, is_end) = (event.seq(), matches!(event, StageEvent::Finished { .. } | StageEvent::Failed { .. }));
-            let slot = self.slots.get_mut(&seq).filter(|slot| slot.is_admitted());
-            match slot.and_then(|slot| slot.hear(self.steps, is_end)) {
-                None => return Err(PluginError::internal(format!("gave an event for sequence {seq}, which it does not hold"))),
-                Some(count) if count > EVENTS_A_STEP => {
-                    return Err(PluginError::internal(format!("gave more than {EVENTS_A_STEP} events for one sequence in one step")));
-                }
-                Some(_) => {}
+                StageEvent::NeedsInput { seq } => self.needs_input(seq)?,
+                StageEvent::Finished { seq, reason, generated } => self.finished(seq, reason, generated)?,
+                StageEvent::Failed { seq, error } => self.fail(seq, &error)?,
             }
         }
         Ok(())
     }
 
+    /// Refuses events about sequences that are not here or have ended, and floods. Tells how many stepped sequences were heard of.
+    fn check(&mut self, events: &[StageEvent]) -> Result<usize, PluginError> {
+        self.steps += 1;
+        let mut heard_of = 0;
+        for event in events {
+            let (seq, is_end) = (event.seq(), matches!(event, StageEvent::Finished { .. } | StageEvent::Failed { .. }));
+            let slot = self.slots.get_mut(&seq).filter(|slot| slot.is_admitted());
+            let unknown = || PluginError::internal(format!("gave an event for sequence {seq}, which it does not hold"));
+            let slot = slot.ok_or_else(unknown)?;
+            if slot.hear(self.steps, is_end).ok_or_else(unknown)? > EVENTS_A_STEP {
+                return Err(PluginError::internal(format!("gave more than {EVENTS_A_STEP} events for one sequence in one step")));
+            }
+            heard_of += usize::from(slot.silent_since.take().is_some());
+        }
+        Ok(heard_of)
+    }
+
+    /// Hands on what a sequence gave; `ends` when nothing follows it. One that has filled what was reserved for it ends: what it would say
+    /// more has no place.
     fn output(&mut self, seq: SeqId, data: Data, ends: bool) -> Result<(), PluginError> {
-        if let Err(reason) = self.check_data(&data) {
+        let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
+        if let Err(reason) = check_data(&self.info, self.pipeline.info.channels, &data) {
             return self.fail(seq, &PluginError::internal(reason));
         }
-        let Some(slot) = self.slots.get_mut(&seq) else { return Ok(()) };
-        let units = data.units();
-        slot.units_given += units as u64;
+        slot.units_given += data.units() as u64;
         slot.clock.output(&self.measures);
+        let (given, is_full) = (slot.units_given, slot.units_left.is_some_and(|most| slot.units_given >= most));
         match (self.next_room, data) {
-            (Some(_), data) => {
-                slot.said_last = ends;
-                let job = Arc::clone(&slot.job);
-                if let Some(link) = job.links.get(self.index + 1) {
-                    link.put(units);
-                }
-                self.hand_on(&job, Some(data), ends);
-            }
+            (Some(_), data) => self.pass(seq, data, ends),
             (None, Data::Pcm { samples, .. }) => self.emit(seq, samples)?,
             (None, _) => {}
         }
-        if ends { Ok(()) } else { self.cut_the_long(seq) }
+        if is_full && !ends { self.finished(seq, FinishReason::Length, given) } else { Ok(()) }
     }
 
-    /// Ends a sequence that has filled what was reserved for it: what it would say more has no place.
-    fn cut_the_long(&mut self, seq: SeqId) -> Result<(), PluginError> {
-        let Some(slot) = self.slots.get(&seq) else { return Ok(()) };
-        match slot.units_left {
-            Some(most) if slot.units_given >= most => self.finished(seq, FinishReason::Length, slot.units_given),
-            _ => Ok(()),
+    /// Gives a chunk to the stage behind.
+    fn pass(&mut self, seq: SeqId, data: Data, ends: bool) {
+        let Some(slot) = self.slots.get_mut(&seq) else { return };
+        slot.said_last = ends;
+        if let Some(link) = slot.job.links.get(self.index + 1) {
+            link.put(data.units());
         }
+        let job = Arc::clone(&slot.job);
+        self.hand_on(job, Some(data), ends);
     }
 
-    /// Gives a chunk, or the end, to the stage behind.
-    fn hand_on(&self, job: &Arc<Job>, chunk: Option<Data>, last: bool) {
-        match self.pipeline.route(job, self.index + 1) {
-            Ok(replica) => replica.send(Command::Feed { job: Arc::clone(job), chunk, last }),
+    /// Puts a chunk, or the end, to what goes to the stage behind after this step.
+    fn hand_on(&mut self, job: Arc<Job>, chunk: Option<Data>, last: bool) {
+        match self.pipeline.route(&job, self.index + 1) {
+            Ok(replica) => self.outbox.put(replica, Parcel { job, chunk, last }),
             Err(error) => job.fail(error),
-        }
-    }
-
-    /// Checks kind, shape, channels and values.
-    fn check_data(&self, data: &Data) -> Result<(), String> {
-        let stage = &self.info.name;
-        if data.kind() != self.info.output {
-            return Err(format!("stage '{stage}' gave {:?} where it declares {:?}", data.kind(), self.info.output));
-        }
-        if !data.is_well_formed() {
-            return Err(format!("stage '{stage}' gave a chunk that does not fill its shape"));
-        }
-        match data {
-            Data::Pcm { channels, .. } if *channels != usize::from(self.pipeline.info.channels) => {
-                Err(format!("stage '{stage}' gave {channels} channels where it declares {}", self.pipeline.info.channels))
-            }
-            Data::Pcm { samples, .. } if !samples.iter().all(|sample| sample.is_finite()) => {
-                Err(format!("stage '{stage}' gave samples that are not finite"))
-            }
-            _ => Ok(()),
         }
     }
 
@@ -165,7 +141,7 @@ impl StageWorker {
         slot.clock.finished(&self.measures, reason, generated);
         match self.next_room {
             Some(_) if slot.said_last => {}
-            Some(_) => self.hand_on(&slot.job, None, true),
+            Some(_) => self.hand_on(slot.job, None, true),
             None => {
                 slot.job.done();
                 self.pipeline.note_success(&slot.job);
@@ -185,4 +161,27 @@ impl StageWorker {
         }
         Ok(())
     }
+}
+
+/// Checks kind, shape, channels and values of what a stage gave.
+fn check_data(stage: &StageInfo, channels: u16, data: &Data) -> Result<(), String> {
+    let name = &stage.name;
+    if data.kind() != stage.output {
+        return Err(format!("stage '{name}' gave {:?} where it declares {:?}", data.kind(), stage.output));
+    }
+    if !data.is_well_formed() {
+        return Err(format!("stage '{name}' gave a chunk that does not fill its shape"));
+    }
+    match data {
+        Data::Pcm { channels: given, .. } if *given != usize::from(channels) => {
+            Err(format!("stage '{name}' gave {given} channels where it declares {channels}"))
+        }
+        Data::Pcm { samples, .. } if has_non_finite(samples) => Err(format!("stage '{name}' gave samples that are not finite")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a sample is not finite. Each is looked at whatever was found before: so the compiler takes several at a time.
+fn has_non_finite(samples: &[f32]) -> bool {
+    samples.iter().fold(false, |found, sample| found | !sample.is_finite())
 }

@@ -7,6 +7,7 @@
 mod deliver;
 mod inbox;
 mod open;
+mod outbox;
 mod prefill;
 mod schedule;
 mod slot;
@@ -17,9 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 
-use omni_plugin_api::{Data, PluginError, SeqId, StageInfo, StepPlan, contain};
+use omni_plugin_api::{PluginError, SeqId, StageInfo, StepPlan, contain};
 
 pub use self::open::{Opened, open, open_within};
+use self::outbox::Outbox;
+pub use self::outbox::Parcel;
 use self::prefill::Prefill;
 use self::schedule::Ledger;
 pub use self::schedule::Rules;
@@ -35,15 +38,8 @@ use super::watchdog::Heartbeat;
 pub enum Command {
     /// A new job for the first stage.
     Start(Arc<Job>),
-    /// A chunk from the stage before; `last` when nothing follows.
-    Feed {
-        /// Whose.
-        job: Arc<Job>,
-        /// The chunk, absent when the stage before ended without more.
-        chunk: Option<Data>,
-        /// Whether it is the last.
-        last: bool,
-    },
+    /// What a step of the stage before has made for it.
+    Feed(Vec<Parcel>),
     /// Something changed: room on the way out, or a job that ended.
     Wake,
     /// End the thread.
@@ -63,6 +59,7 @@ pub struct StageWorker {
     slots: BTreeMap<SeqId, Slot>,
     ledger: Ledger,
     prefill: Prefill,
+    outbox: Outbox,
     /// Steps so far.
     steps: u64,
     commands: Receiver<Command>,
@@ -96,6 +93,7 @@ impl StageWorker {
             slots: BTreeMap::new(),
             ledger: Ledger::default(),
             prefill: Prefill::default(),
+            outbox: Outbox::default(),
             steps: 0,
             commands,
             measures: StageMeasures::new(&pipeline.id, index, &pipeline.info.stages[index].name, replica.index),
@@ -167,17 +165,28 @@ impl StageWorker {
 
     fn obey(&mut self, command: Command) {
         match command {
-            // What comes for a sequence that the stage is done with has no place any more.
-            Command::Start(job) | Command::Feed { job, .. } if job.passed.get(self.index).is_none_or(Fate::is_ended) => {}
-            Command::Start(job) => {
-                self.slots.entry(job.seq).or_insert_with(|| Slot::new(job));
-            }
-            Command::Feed { job, chunk, last } => {
-                self.slots.entry(job.seq).or_insert_with(|| Slot::new(job)).inbox.push(chunk, last);
+            Command::Start(job) => drop(self.slot_for(job)),
+            Command::Feed(parcels) => {
+                for Parcel { job, chunk, last } in parcels {
+                    if let Some(slot) = self.slot_for(job) {
+                        slot.inbox.push(chunk, last);
+                    }
+                }
             }
             Command::Wake => {}
             Command::Stop => self.life.is_over.store(true, Ordering::Release),
         }
+    }
+
+    /// The slot of a job; what comes for a sequence that the stage is done with has no place any more.
+    fn slot_for(&mut self, job: Arc<Job>) -> Option<&mut Slot> {
+        let is_done = job.passed.get(self.index).is_none_or(Fate::is_ended);
+        (!is_done).then(|| self.slots.entry(job.seq).or_insert_with(|| Slot::new(job)))
+    }
+
+    /// Whether anybody waits for a slot.
+    fn somebody_waits(&self) -> bool {
+        self.slots.len() > self.ledger.slots()
     }
 
     /// Number of its stage, and of its replica within the stage.

@@ -13,7 +13,7 @@ use super::{StageWorker, Submitted, open};
 use crate::engine::SpeechError;
 use crate::engine::chunks::Moment;
 use crate::engine::flow::Fate;
-use crate::engine::job::Job;
+use crate::engine::job::{Due, Job};
 use crate::engine::replica::Replica;
 
 const ADMIT: usize = 0;
@@ -51,7 +51,6 @@ impl StageWorker {
         if plan.work.is_empty() {
             return Ok(None);
         }
-        self.measure_slack(&plan);
         self.submit(&plan)?;
         Ok(Some(Submitted { plan, new_tokens, since }))
     }
@@ -70,26 +69,17 @@ impl StageWorker {
 
     /// Notes how many hold a slot and how many wait for one.
     fn measure_load(&self) {
-        let waiting = self.slots.values().filter(|slot| slot.phase == Phase::Waiting).count();
-        self.measures.holds(self.ledger.slots(), waiting);
-    }
-
-    /// Notes what the listeners of a step have in hand, where audio leaves.
-    fn measure_slack(&self, plan: &StepPlan) {
-        let now = self.pipeline.clock.now();
-        for slot in plan.work.iter().filter(|_| self.next_room.is_none()).filter_map(|work| self.slots.get(&work.seq)) {
-            if let Some(slack) = slot.job.slack_ms(now) {
-                self.measures.slack(slack as i64);
-            }
-        }
+        let running = self.ledger.slots();
+        self.measures.holds(running, self.slots.len().saturating_sub(running));
     }
 
     /// Whether a turn could do anything without another command.
     pub fn can_step(&self) -> bool {
+        let now = self.pipeline.clock.now();
         self.slots.values().any(|slot| match slot.phase {
             _ if slot.job.is_ended() => true,
             Phase::Waiting => false,
-            Phase::Hungry => self.meal(slot).is_some(),
+            Phase::Hungry => self.meal(slot, now).is_some(),
             Phase::Runnable => self.has_way_out(slot),
         }) || !self.admissible().is_empty()
     }
@@ -99,8 +89,8 @@ impl StageWorker {
     pub fn alarm(&self) -> Option<Duration> {
         let now = self.pipeline.clock.now();
         let waiting = self.slots.values().filter(|slot| slot.phase == Phase::Hungry && slot.inbox.units() > 0);
-        let heard = waiting.filter(|slot| slot.job.slack_ms(now).is_some());
-        heard.filter_map(|slot| slot.chunks.urgent_at(&self.opened.chunks, slot.job.due())).filter(|at| *at > now).min()
+        let heard = waiting.map(|slot| (slot, slot.job.due())).filter(|(_, due)| due.is_heard);
+        heard.filter_map(|(slot, due)| slot.chunks.urgent_at(&self.opened.chunks, due.at)).filter(|at| *at > now).min()
     }
 
     /// Whether what a step of this sequence gives could leave.
@@ -151,15 +141,15 @@ impl StageWorker {
         let could = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Runnable && self.has_way_out(slot));
         could
             .map(|(seq, slot)| {
+                let Due { at: due, is_heard } = slot.job.due();
                 let units = slot.fed.unwrap_or_else(|| slot.chunks.size(&self.opened.chunks, self.opened.liking, self.moment(slot, now)));
-                let is_heard = slot.job.slack_ms(now).is_some();
-                Runnable { seq: *seq, due: slot.job.due(), units, is_heard }
+                Runnable { seq: *seq, due, units, is_heard }
             })
             .collect()
     }
 
     pub(super) fn moment(&self, slot: &Slot, now: Duration) -> Moment {
-        Moment { now, slack_ms: slot.job.slack_ms(now), load: self.load() }
+        Moment { now, slack_ms: slot.job.due().slack_ms(now), load: self.load() }
     }
 
     /// Share of the slots that are taken.
@@ -169,6 +159,9 @@ impl StageWorker {
 
     /// Those of the waiting that get a slot now: where the whole is wanted, only once all of it is there.
     fn admissible(&self) -> Vec<SeqId> {
+        if !self.somebody_waits() {
+            return Vec::new();
+        }
         let may_enter = |slot: &Slot| !self.opened.waits_for_all || slot.inbox.has_last();
         let waiting = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Waiting && may_enter(slot));
         let waiting: Vec<Waiting> = waiting.map(|(seq, slot)| self.waiting(*seq, slot)).collect();
@@ -182,7 +175,7 @@ impl StageWorker {
 
     fn waiting(&self, seq: SeqId, slot: &Slot) -> Waiting {
         let prompt_tokens = slot.job.extent.prompt_tokens;
-        Waiting { seq, due: slot.job.due(), prompt_tokens, kv_tokens: self.kv_of(slot) }
+        Waiting { seq, due: slot.job.due().at, prompt_tokens, kv_tokens: self.kv_of(slot) }
     }
 
     /// Tokens of the cache that a sequence reserves. One that can never fit was refused before it came here.
@@ -213,11 +206,11 @@ impl StageWorker {
     }
 
     /// What a hungry sequence is to be fed, as the units that its next step should have; none while too little has arrived.
-    fn meal(&self, slot: &Slot) -> Option<usize> {
+    fn meal(&self, slot: &Slot, now: Duration) -> Option<usize> {
         if slot.inbox.is_empty() {
             return None;
         }
-        let moment = self.moment(slot, self.pipeline.clock.now());
+        let moment = self.moment(slot, now);
         let target = slot.chunks.size(&self.opened.chunks, self.opened.liking, moment);
         let is_urgent = || slot.inbox.units() > 0 && slot.chunks.is_urgent(&self.opened.chunks, moment);
         let is_enough = slot.inbox.units() >= target || slot.inbox.has_last() || is_urgent();
@@ -226,8 +219,12 @@ impl StageWorker {
 
     /// Feeds each sequence that has nothing to work on, once enough has arrived for it.
     fn feed_hungry(&mut self) -> Result<(), PluginError> {
+        if self.index == 0 {
+            return Ok(());
+        }
+        let now = self.pipeline.clock.now();
         let hungry = self.slots.iter().filter(|(_, slot)| slot.phase == Phase::Hungry);
-        let hungry: Vec<(SeqId, usize)> = hungry.filter_map(|(seq, slot)| Some((*seq, self.meal(slot)?))).collect();
+        let hungry: Vec<(SeqId, usize)> = hungry.filter_map(|(seq, slot)| Some((*seq, self.meal(slot, now)?))).collect();
         for (seq, target) in hungry {
             let Some(slot) = self.slots.get_mut(&seq) else { continue };
             // The first chunk is kept small; later ones take along what waits.
@@ -273,12 +270,17 @@ impl StageWorker {
     fn submit(&mut self, plan: &StepPlan) -> Result<(), PluginError> {
         let (stage, beat) = (&mut self.opened.stage, &self.life.heartbeat);
         beat.watch(STEP, || contain("step", || stage.submit(plan)))?;
-        let (now, load) = (self.pipeline.clock.now(), self.load());
+        let (now, load, is_last) = (self.pipeline.clock.now(), self.load(), self.next_room.is_none());
         for work in &plan.work {
             let Some(slot) = self.slots.get_mut(&work.seq) else { continue };
-            let moment = Moment { now, slack_ms: slot.job.slack_ms(now), load };
+            let slack_ms = slot.job.due().slack_ms(now);
+            if let Some(slack_ms) = slack_ms.filter(|_| is_last) {
+                self.measures.slack(slack_ms);
+            }
+            let moment = Moment { now, slack_ms, load };
             slot.chunks.went(work.max_units, work.max_units, &self.opened.chunks, self.opened.liking, moment);
             (slot.is_stepped, slot.fed) = (true, None);
+            slot.silent_since.get_or_insert(now);
         }
         Ok(())
     }

@@ -17,11 +17,12 @@ mod say;
 mod serve;
 mod signals;
 mod stored;
+mod variables;
 mod voices;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::config::extract_stage_flags;
@@ -88,7 +89,8 @@ pub fn main() -> ExitCode {
 /// Takes the flags of single stages out, parses the rest, and does what is asked.
 fn run() -> Outcome {
     let (arguments, stage_flags) = extract_stage_flags(std::env::args_os()).map_err(|error| Failure(error.to_string()))?;
-    match Cli::parse_from(arguments).command {
+    let matches = variables::command().get_matches_from(arguments);
+    match Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command {
         Command::Serve(args) => serve::run(&args, stage_flags),
         Command::Check(args) => check::run(&args, &stage_flags),
         Command::Checkpoint(args) => checkpoint::run(&args),
@@ -110,11 +112,8 @@ fn runtime(threads: usize) -> Result<Runtime, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
-    use clap::CommandFactory;
-
     #[test]
     fn the_arguments_are_consistent() {
-        Cli::command().debug_assert();
+        super::variables::command().debug_assert();
     }
 }

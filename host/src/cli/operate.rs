@@ -4,14 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Failure;
+use super::{Failure, variables};
 use crate::http::{Guard, NamedKey, Secret};
 use crate::observe::trace::Traces;
 use crate::observe::{self, LogFormat, LogSettings};
 
-/// How the variables of custom-voice servers begin, and those of them that are read.
-const TTS: &str = "TTS_";
-const TTS_READ: [&str; 3] = ["TTS_HOST", "TTS_PORT", "TTS_PROFILES_DIR"];
 /// Variables that hold a key, the first one that is set counts.
 const KEY_VARIABLES: [&str; 2] = ["OMNI_HOST_API_KEY", "VLLM_API_KEY"];
 
@@ -136,8 +133,11 @@ impl ReferenceArgs {
             tracing::info!(option, reason, "the option has no effect here");
         }
         let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        for variable in variables.filter(|name| name.starts_with(TTS) && !TTS_READ.contains(&name.as_str())) {
-            tracing::warn!(variable, "this variable of custom-voice servers is not read; `omni-host serve --help` lists what is");
+        for variable in variables::unread(variables) {
+            tracing::warn!(
+                variable,
+                "no flag of serve has the name of this variable, so nobody reads it; `omni-host serve --help` lists them"
+            );
         }
     }
 

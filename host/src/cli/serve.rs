@@ -33,7 +33,8 @@ Examples:
        -d '{\"input\": \"hello\"}' -o hello.wav
 
 SIGTERM and SIGINT end the server in order: requests that run are finished, new ones get 503. A second signal ends it at once.
-RUST_LOG sets what is logged, for example RUST_LOG=debug.";
+RUST_LOG sets what is logged, for example RUST_LOG=debug.
+Every flag that takes a value can be a variable, TTS_ before its name: TTS_PORT=80 for --port 80. A flag wins over its variable.";
 
 /// Options of `serve`.
 #[derive(Debug, Args)]

@@ -91,11 +91,11 @@ fn a_profile_is_mixed_like_any_vector_and_its_name_is_not_to_be_had_by_an_upload
 }
 
 #[test]
-fn variables_of_a_custom_voice_server_say_where_to_listen_and_where_the_speakers_are() {
+fn variables_alone_set_up_what_serves_in_place_of_a_custom_voice_server() {
     let folder = tempfile::tempdir().expect("a directory");
     profile(folder.path(), "anna", 81.0);
     let mut command = Command::new(omni_host());
-    command.arg("serve").arg("--plugin").arg(plugin("sine")).env("SPEAKER_SAMPLES_DIR", "memory:");
+    command.arg("serve").env("TTS_PLUGIN", plugin("sine")).env("TTS_VOICES", "memory:");
     command.env("TTS_HOST", "127.0.0.1").env("TTS_PORT", "0").env("TTS_PROFILES_DIR", folder.path()).env("TTS_WORKERS", "4");
     let mut server = Server::launch_as(command);
     server.wait_until_ready();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::{DType, Device};
 use omni_blocks::codecs::qwen12hz::{self, Decoder, Encoder};
+use omni_blocks::device::work;
 use omni_blocks::encoders::{Ecapa, EcapaConfig};
 use omni_blocks::load::{Checkpoint, LoadError, Progress, Reader};
 use omni_blocks::signal::{MelFrontEnd, MelSpec};
@@ -48,8 +49,28 @@ const CODEC: &str = "speech_tokenizer";
 /// The stem of every file of weights.
 const STEM: &str = "model";
 
+/// A checkpoint's files, checked against what the family reads of them.
+pub struct Files {
+    main: Arc<Checkpoint>,
+    codec: Checkpoint,
+    codec_config: qwen12hz::Config,
+}
+
+impl Files {
+    /// Opens a checkpoint directory.
+    pub fn open(directory: &Path, config: &Config) -> Result<Self, PluginError> {
+        let main = Arc::new(Checkpoint::open(directory, STEM).map_err(refuse)?);
+        let codec = Checkpoint::open(&directory.join(CODEC), STEM).map_err(refuse)?;
+        let codec_config = codec_config(&directory.join(CODEC))?;
+        check_codec(config, &codec_config)?;
+        manifest::main(config, speaker(config)?).check(&main).map_err(refuse)?;
+        manifest::codec(&codec_config).check(&codec).map_err(refuse)?;
+        Ok(Self { main, codec, codec_config })
+    }
+}
+
 impl Weights {
-    /// Loads a checkpoint directory: the talker for `positions` positions onto the first stage's device, the decoder onto the second's.
+    /// Loads a checkpoint directory.
     pub fn open(
         directory: &Path,
         config: &Config,
@@ -57,66 +78,91 @@ impl Weights {
         positions: usize,
         services: &Services,
     ) -> Result<Self, PluginError> {
-        let refuse = |error: LoadError| PluginError::checkpoint(error.to_string());
-        let main = Arc::new(Checkpoint::open(directory, STEM).map_err(refuse)?);
-        let codec = Checkpoint::open(&directory.join(CODEC), STEM).map_err(refuse)?;
-        let codec_config = codec_config(&directory.join(CODEC))?;
-        let speaker = if config.task()? == Task::Base { Some(config.speaker()?) } else { None };
-        check_codec(config, &codec_config)?;
-        manifest::main(config, speaker).check(&main).map_err(refuse)?;
-        manifest::codec(&codec_config).check(&codec).map_err(refuse)?;
+        Self::load(&Files::open(directory, config)?, config, placement, positions, services)
+    }
+
+    /// Loads the talker for `positions` positions onto the first stage's device, the decoder onto the second's.
+    pub fn load(files: &Files, config: &Config, placement: &Placement, positions: usize, services: &Services) -> Result<Self, PluginError> {
         let (device, codec_device) = (device(placement.device(0))?, device(placement.device(1))?);
         let dtype = dtype(placement.wish(0).dtype, &device)?;
         if placement.wish(1).dtype.is_some_and(|wish| wish != FloatType::F32) {
             services.warn("code2wav runs in float32: its activation functions lose the sound in 16 bits");
         }
-        let (done, total) = (Cell::new(0), main.bytes() + codec.bytes());
+        let (done, total) = (Cell::new(0), files.main.bytes() + files.codec.bytes());
         let progress = |bytes: u64| {
             services.progress("weights", bytes.min(total), total);
             !services.is_cancelled(None)
         };
-        let readers = Readers { main: &main, codec: &codec, progress: &progress, done: &done };
-        readers.load(config, &codec_config, speaker, (&device, &codec_device), dtype, positions).map_err(refuse)
+        let readers = Readers { files, progress: &progress, done: &done };
+        let (talker, text) = readers.talker(config, positions, &device, dtype).map_err(refuse)?;
+        let decoder = Arc::new(readers.decoder(&codec_device).map_err(refuse)?);
+        let cloning = speaker(config)?.map(|speaker| readers.cloning(&device, speaker)).transpose().map_err(refuse)?;
+        Ok(Self { talker, text, decoder, cloning, device, dtype })
+    }
+
+    /// The same talker on another device, in the same type where that has a say in it.
+    pub fn talker_on(
+        &self,
+        other: omni_plugin_api::Device,
+        files: &Files,
+        config: &Config,
+        placement: &Placement,
+        positions: usize,
+    ) -> Result<Self, PluginError> {
+        let device = device(other)?;
+        let dtype = dtype(placement.wish(0).dtype, &device)?;
+        let readers = Readers { files, progress: &|_| true, done: &Cell::new(0) };
+        let (talker, text) = readers.talker(config, positions, &device, dtype).map_err(refuse)?;
+        Ok(Self { talker, text, decoder: Arc::clone(&self.decoder), cloning: None, device, dtype })
+    }
+
+    /// The decoder on another device.
+    pub fn decoder_on(other: omni_plugin_api::Device, files: &Files) -> Result<Decoder, PluginError> {
+        Readers { files, progress: &|_| true, done: &Cell::new(0) }.decoder(&device(other)?).map_err(refuse)
     }
 }
 
+fn refuse(error: LoadError) -> PluginError {
+    PluginError::checkpoint(error.to_string())
+}
+
+/// The speaker encoder's settings, where the checkpoint has one.
+fn speaker(config: &Config) -> Result<Option<&EcapaConfig>, PluginError> {
+    (config.task()? == Task::Base).then(|| config.speaker()).transpose()
+}
+
 /// Both files and how far their reading is.
+///
+/// Each part is read as work of its own: a model that is heard may have to record meanwhile, and waits for one part, not for all.
 struct Readers<'a> {
-    main: &'a Arc<Checkpoint>,
-    codec: &'a Checkpoint,
+    files: &'a Files,
     progress: &'a Progress<'a>,
     done: &'a Cell<u64>,
 }
 
 impl<'a> Readers<'a> {
-    fn load(
-        &self,
-        config: &Config,
-        codec: &qwen12hz::Config,
-        speaker: Option<&EcapaConfig>,
-        (device, codec_device): (&'a Device, &'a Device),
-        dtype: DType,
-        positions: usize,
-    ) -> Result<Weights, LoadError> {
-        let main = Reader::new(self.main, device, dtype, self.progress, self.done);
-        let decoder = Reader::new(self.codec, codec_device, DType::F32, self.progress, self.done);
-        Ok(Weights {
-            text: TextTable::load(&main, self.main, &config.talker_config)?,
-            talker: Talker::load(&main, config, positions)?,
-            decoder: Arc::new(Decoder::load(&decoder, &codec.decoder_config)?),
-            cloning: speaker.map(|speaker| self.cloning(&main, device, codec, speaker)).transpose()?,
-            device: device.clone(),
-            dtype,
-        })
+    fn talker(&self, config: &Config, positions: usize, device: &'a Device, dtype: DType) -> Result<(Talker, TextTable), LoadError> {
+        let _working = work();
+        let reader = Reader::new(&self.files.main, device, dtype, self.progress, self.done);
+        let text = TextTable::load(&reader, &self.files.main, &config.talker_config)?;
+        Ok((Talker::load(&reader, config, positions)?, text))
+    }
+
+    fn decoder(&self, device: &'a Device) -> Result<Decoder, LoadError> {
+        let _working = work();
+        let reader = Reader::new(&self.files.codec, device, DType::F32, self.progress, self.done);
+        Decoder::load(&reader, &self.files.codec_config.decoder_config)
     }
 
     /// Quantisers and spectra are exact on every device.
-    fn cloning(&self, main: &Reader<'a>, device: &'a Device, codec: &qwen12hz::Config, spec: &EcapaConfig) -> Result<Cloning, LoadError> {
-        let encoder = Reader::new(self.codec, device, DType::F32, self.progress, self.done);
+    fn cloning(&self, device: &'a Device, spec: &EcapaConfig) -> Result<Cloning, LoadError> {
+        let _working = work();
+        let encoder = Reader::new(&self.files.codec, device, DType::F32, self.progress, self.done);
+        let main = Reader::new(&self.files.main, device, DType::F32, self.progress, self.done);
         Ok(Cloning {
-            encoder: Encoder::load(&encoder, codec, false)?,
+            encoder: Encoder::load(&encoder, &self.files.codec_config, false)?,
             mel: MelFrontEnd::new(MelSpec::speaker_24k()),
-            speaker: Ecapa::load(&main.with_dtype(DType::F32).part("speaker_encoder"), spec)?,
+            speaker: Ecapa::load(&main.part("speaker_encoder"), spec)?,
         })
     }
 }

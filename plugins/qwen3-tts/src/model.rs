@@ -1,9 +1,10 @@
 //! A loaded model: its voices, its prompts, its references, its stages.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use omni_blocks::codecs::qwen12hz::Decoder;
 use omni_plugin_api::{
     Extent, Model, ModelInfo, NamedTensor, Placement, PluginError, Prepared, ReferenceAudio, Services, SpeechRequest, Stage, StageWish,
     Stepwise, Usage, Voice, VoiceInfo,
@@ -13,7 +14,7 @@ use crate::config::Config;
 use crate::family::SAMPLE_RATE_HZ;
 use crate::generation::Generation;
 use crate::layout::{Layout, Script};
-use crate::load::{Cloning, Weights};
+use crate::load::{Cloning, Files, Weights};
 use crate::nn::Talker;
 use crate::prompt::{Conditioning, Speech};
 use crate::request::{Defaults, Qwen3Request};
@@ -37,10 +38,29 @@ pub struct Qwen3Model {
     config: Arc<Config>,
     generation: Generation,
     reader: Reader,
+    files: Files,
     weights: Arc<Weights>,
-    /// What the operator asks of the stages.
-    wishes: [StageWish; 2],
+    /// What replicas on other devices than their stage's work with.
+    talkers: Copies<Weights>,
+    decoders: Copies<Decoder>,
+    /// Where the stages are, and what the operator asks of them.
+    placement: Placement,
     services: Services,
+}
+
+/// What was brought to devices when the first replica there was opened.
+struct Copies<T>(Mutex<Vec<(omni_plugin_api::Device, Arc<T>)>>);
+
+impl<T> Copies<T> {
+    fn on(&self, device: omni_plugin_api::Device, load: impl FnOnce() -> Result<T, PluginError>) -> Result<Arc<T>, PluginError> {
+        let mut copies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, copy)) = copies.iter().find(|(there, _)| *there == device) {
+            return Ok(Arc::clone(copy));
+        }
+        let copy = Arc::new(load()?);
+        copies.push((device, Arc::clone(&copy)));
+        Ok(copy)
+    }
 }
 
 impl Qwen3Model {
@@ -49,9 +69,40 @@ impl Qwen3Model {
         let config = Config::open(directory)?;
         let generation = Generation::open(directory)?;
         let reader = Reader::open(directory).map_err(|error| PluginError::checkpoint(error.to_string()))?;
-        let weights = Weights::open(directory, &config, placement, context(&config), services)?;
-        let wishes = [placement.wish(0), placement.wish(1)];
-        Ok(Self { config: Arc::new(config), generation, reader, weights: Arc::new(weights), wishes, services: services.clone() })
+        let files = Files::open(directory, &config)?;
+        let weights = Weights::load(&files, &config, placement, context(&config), services)?;
+        Ok(Self {
+            config: Arc::new(config),
+            generation,
+            reader,
+            files,
+            weights: Arc::new(weights),
+            talkers: Copies(Mutex::default()),
+            decoders: Copies(Mutex::default()),
+            placement: placement.clone(),
+            services: services.clone(),
+        })
+    }
+
+    /// A replica of the talker where these weights are.
+    fn talker(&self, weights: Arc<Weights>) -> Result<Box<dyn Stage>, PluginError> {
+        let wish = self.placement.wish(0);
+        let room = room(&self.config, wish, &weights);
+        let is_plain = wish.is_eager || weights.device == Device::flex();
+        let frames = if is_plain { Frames::Plain } else { Frames::Recorded };
+        let mut stage = TalkerStage::new(weights, Arc::clone(&self.config), room, frames, self.services.clone());
+        stage.warm(&self.services)?;
+        Ok(Stepwise::boxed(stage))
+    }
+
+    /// A replica of the codec where this decoder is.
+    fn code2wav(&self, decoder: Arc<Decoder>) -> Result<Box<dyn Stage>, PluginError> {
+        let device = decoder.device();
+        let mut stage = Code2Wav::new(decoder, slots(self.placement.wish(1), &device));
+        if device != Device::flex() {
+            stage.warm(&self.services)?;
+        }
+        Ok(Stepwise::boxed(stage))
     }
 
     /// The tokens of a speech.
@@ -131,7 +182,7 @@ impl Model for Qwen3Model {
     fn prepare(&self, request: &SpeechRequest, voice: &Voice) -> Result<Prepared, PluginError> {
         let fields = Qwen3Request::of(request)?;
         let defaults = Defaults::of(request)?;
-        let asked = ask(&fields, voice, &self.config, self.wishes[0].instruction_chars.unwrap_or(LONGEST_INSTRUCTION))?;
+        let asked = ask(&fields, voice, &self.config, self.placement.wish(0).instruction_chars.unwrap_or(LONGEST_INSTRUCTION))?;
         let is_clone = self.weights.cloning.is_some();
         let script = self.script(&request.input, &asked, fields.non_streaming_mode.unwrap_or(!is_clone))?;
         let usage =
@@ -165,28 +216,25 @@ impl Model for Qwen3Model {
     }
 
     fn open_stage(&self, index: usize) -> Result<Box<dyn Stage>, PluginError> {
-        let [talker, code2wav] = self.wishes;
         match index {
-            0 => {
-                let room = room(&self.config, talker, &self.weights);
-                let is_plain = talker.is_eager || self.weights.device == Device::flex();
-                let frames = if is_plain { Frames::Plain } else { Frames::Recorded };
-                let (weights, config) = (Arc::clone(&self.weights), Arc::clone(&self.config));
-                let mut stage = TalkerStage::new(weights, config, room, frames, self.services.clone());
-                stage.warm()?;
-                Ok(Stepwise::boxed(stage))
-            }
-            1 => {
-                let device = self.weights.decoder.device();
-                let mut stage = Code2Wav::new(Arc::clone(&self.weights.decoder), slots(code2wav, &device));
-                if device != Device::flex() {
-                    stage.warm()?;
-                }
-                Ok(Stepwise::boxed(stage))
-            }
-            _ => Err(PluginError::internal(format!("qwen3_tts has 2 stages, asked for number {index}"))),
+            0 => self.talker(Arc::clone(&self.weights)),
+            1 => self.code2wav(Arc::clone(&self.weights.decoder)),
+            _ => Err(no_stage(index)),
         }
     }
+
+    fn open_stage_on(&self, index: usize, device: omni_plugin_api::Device) -> Result<Box<dyn Stage>, PluginError> {
+        let (files, config, placement) = (&self.files, &self.config, &self.placement);
+        match index {
+            0 => self.talker(self.talkers.on(device, || self.weights.talker_on(device, files, config, placement, context(config)))?),
+            1 => self.code2wav(self.decoders.on(device, || Weights::decoder_on(device, files))?),
+            _ => Err(no_stage(index)),
+        }
+    }
+}
+
+fn no_stage(index: usize) -> PluginError {
+    PluginError::internal(format!("qwen3_tts has 2 stages, asked for number {index}"))
 }
 
 impl Cloning {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use common::Golden;
 use omni_plugin_api::testing::{Rig, assert_batch_equals_single, assert_slots_are_clean, assert_streamed_equals_whole};
-use omni_plugin_api::{Data, Device, FinishReason, Model, SeqId, SeqWork, Services, SpeechRequest, StageEvent, StepPlan, StepStage, Voice};
+use omni_plugin_api::{
+    Data, Device, FinishReason, Model, SeqId, SeqWork, Services, SpeechRequest, Stage, StageEvent, StepPlan, Stepwise, Voice,
+};
 use qwen3_tts::model::Qwen3Model;
 use qwen3_tts::stages::{Frames, TalkerRoom, TalkerStage};
 use serde_json::json;
@@ -93,12 +95,20 @@ fn a_limit_that_was_asked_for_is_an_end_and_one_that_was_not_an_error() {
     assert_eq!((spoken.reason, spoken.samples.len()), (FinishReason::Length, 5 * 1920));
 }
 
-/// The codes of requests that a talker speaks together.
-fn spoken(golden: &Golden, requests: &[SpeechRequest], frames: Frames) -> BTreeMap<SeqId, Vec<i32>> {
-    let model = Qwen3Model::open(&golden.directory, &common::placement(), &Services::silent()).expect("it opens");
+fn open(golden: &Golden) -> Qwen3Model {
+    Qwen3Model::open(&golden.directory, &common::placement(), &Services::silent()).expect("it opens")
+}
+
+/// A talker with the model's weights that makes its frames so.
+fn talker(golden: &Golden, frames: Frames) -> Box<dyn Stage> {
     let room = TalkerRoom { slots: 8, positions: 2048 };
     let mut stage = TalkerStage::new(golden.weights(), Arc::new(golden.config.clone()), room, frames, Services::silent());
-    stage.warm().expect("it can be warmed");
+    stage.warm(&Services::silent()).expect("it can be warmed");
+    Stepwise::boxed(stage)
+}
+
+/// The codes of requests that a talker speaks together.
+fn spoken(model: &Qwen3Model, mut stage: Box<dyn Stage>, requests: &[SpeechRequest]) -> BTreeMap<SeqId, Vec<i32>> {
     let mut codes: BTreeMap<SeqId, Vec<i32>> = BTreeMap::new();
     let mut speaking: Vec<SeqId> = Vec::new();
     for (seq, request) in (1..).zip(requests) {
@@ -107,7 +117,8 @@ fn spoken(golden: &Golden, requests: &[SpeechRequest], frames: Frames) -> BTreeM
     }
     while !speaking.is_empty() {
         let work = speaking.iter().map(|seq| SeqWork { seq: *seq, max_units: 1 }).collect();
-        for event in stage.step(&StepPlan { work }).expect("a step") {
+        stage.submit(&StepPlan { work }).expect("a step");
+        for event in stage.collect().expect("a step") {
             match event {
                 StageEvent::Output { seq, data: Data::Codes { codes: frame, .. } } => codes.entry(seq).or_default().extend(frame),
                 StageEvent::Finished { seq, .. } => {
@@ -123,7 +134,32 @@ fn spoken(golden: &Golden, requests: &[SpeechRequest], frames: Frames) -> BTreeM
 
 #[test]
 fn recorded_frames_are_the_plain_frames() {
-    let golden = Golden::open("custom_voice");
-    let requests = requests(5);
-    assert_eq!(spoken(&golden, &requests, Frames::Recorded), spoken(&golden, &requests, Frames::Plain));
+    let (golden, requests) = (Golden::open("custom_voice"), requests(5));
+    let (model, speak) = (open(&golden), |frames| talker(&golden, frames));
+    assert_eq!(spoken(&model, speak(Frames::Recorded), &requests), spoken(&model, speak(Frames::Plain), &requests));
+}
+
+#[test]
+fn replicas_that_share_a_device_do_not_disturb_each_other() {
+    let (golden, requests) = (Golden::open("custom_voice"), requests(5));
+    let model = open(&golden);
+    let alone = spoken(&model, talker(&golden, Frames::Plain), &requests);
+    // Each records its steps while the others open, record and speak.
+    std::thread::scope(|scope| {
+        let replica = || spoken(&model, talker(&golden, Frames::Recorded), &requests);
+        let replicas: Vec<_> = (0..3).map(|_| scope.spawn(replica)).collect();
+        for replica in replicas {
+            assert_eq!(replica.join().expect("it speaks"), alone);
+        }
+    });
+}
+
+#[test]
+fn a_replica_elsewhere_makes_the_same_frames_of_weights_of_its_own() {
+    let (golden, requests) = (Golden::open("custom_voice"), requests(3));
+    let (model, device) = (open(&golden), common::placement().device(0));
+    let [home, elsewhere] = [model.open_stage(0), model.open_stage_on(0, device)].map(|stage| stage.expect("it opens"));
+    assert_eq!(spoken(&model, home, &requests), spoken(&model, elsewhere, &requests));
+    assert!(model.open_stage_on(1, device).is_ok());
+    assert!(model.open_stage_on(2, device).is_err());
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use omni_blocks::codecs::qwen12hz::Decoder;
 use omni_blocks::conv::Slots as States;
-use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, StageEvent, StageLimits, StepPlan, StepStage};
+use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, Services, StageEvent, StageLimits, StepPlan, StepStage};
 
 use super::Slots;
 use super::recorded::doublings;
@@ -49,10 +49,11 @@ impl Code2Wav {
     }
 
     /// Gets what a device compiles and tunes out of the way of the first requests: decodes of nothing, in slots that admission empties.
-    pub fn warm(&mut self) -> Result<(), PluginError> {
+    pub fn warm(&mut self, services: &Services) -> Result<(), PluginError> {
         let _working = omni_blocks::device::work();
         let failed = |error: String| PluginError::internal(error);
         for rows in doublings(self.count) {
+            services.progress("codec", rows as u64, self.count as u64);
             let places: Vec<usize> = (0..rows).collect();
             for frames in doublings(STEP_FRAMES) {
                 let codes = vec![0; rows * frames * self.decoder.codebooks()];

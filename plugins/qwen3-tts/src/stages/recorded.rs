@@ -7,13 +7,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use burn::tensor::{Bool, Device, Graph, Int, Tensor, TensorData, capture};
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use omni_blocks::device::{self, Graph};
 use omni_blocks::kv::{DevicePass, FrameKv, PagedKv, Places, Ruler};
 use omni_blocks::sample::{DeviceSettings, DrawError, Lane, NUMBERS, mark};
 use omni_plugin_api::{PluginError, SeqId, Services};
 
 use super::memory::{Memory, State, lock};
 use super::speaking::Speaking;
+use super::talker::device_failed;
 use crate::load::Weights;
 use crate::nn::Frame;
 
@@ -105,16 +107,17 @@ impl Recorded {
         let reach = rows.iter().map(|row| row.speaking.kv.len() + 1).max().unwrap_or(1);
         let page = lock(&self.memory)?.kv.page();
         let size = Size { rows: rows.len().next_power_of_two(), pages: reach.div_ceil(page).max(FEWEST_PAGES).next_power_of_two() };
-        self.join(rows)?;
         self.record(size)?;
+        let _working = device::work();
+        self.join(rows)?;
         let codebooks = self.weights.talker.codebooks();
         let slots = self.slots_of(rows, size);
         let Some(step) = self.graphs.get_mut(&size) else { return Err(PluginError::internal("a graph was not recorded")) };
         step.tell(slots, rows, &self.weights.device)?;
         // SAFETY: all that the step reads and writes is owned by this stage: weights, memory and inputs, behind `Arc`s which the closure
         // holds too. They are touched by this thread alone, which also submits the refresh before and the read behind.
-        let out = unsafe { step.graph.replay() }.clone();
-        let out = out.try_into_vec_as::<i32>().map_err(|error| PluginError::internal(format!("the device failed: {error}")))?;
+        let out = unsafe { step.graph.run() }.map_err(device_failed)?.clone();
+        let out = out.try_into_vec_as::<i32>().map_err(device_failed)?;
         let drawn = out.chunks_exact(codebooks + 1).take(rows.len()).map(|row| self.read(row)).collect();
         for row in rows {
             self.joined.insert(row.slot, (row.seq, row.speaking.row.frame + 1));
@@ -155,6 +158,7 @@ impl Recorded {
         if self.graphs.contains_key(&size) {
             return Ok(());
         }
+        let alone = device::record();
         let (weights, memory) = (Arc::clone(&self.weights), Arc::clone(&self.memory));
         let inputs = Arc::new(Mutex::new(Inputs::new(&weights, self.slots_of(&[], size))));
         let mut constants = Constants::new(&weights, &lock(&memory)?.kv, size);
@@ -163,13 +167,11 @@ impl Recorded {
             let (Ok(mut memory), Ok(inputs)) = (memory.lock(), told.lock()) else { return Tensor::zeros([0, 0], &weights.device) };
             constants.step(&weights, &mut memory, &inputs, size.pages)
         });
-        let alone = omni_blocks::device::record();
-        let graph = capture(&self.weights.device, step);
+        let graph = Graph::record(&alone, &self.weights.device, step).map_err(device_failed)?;
         drop(alone);
-        if !graph.is_hardware() {
+        if let Some(reason) = graph.refusal() {
             let Size { rows, pages } = size;
-            self.services
-                .warn(&format!("the device does not record steps of {rows} rows and {pages} pages: they run operation by operation"));
+            self.services.warn(&format!("steps of {rows} rows and {pages} pages run operation by operation: {reason}"));
         }
         self.graphs.insert(size, Step { inputs, graph });
         Ok(())

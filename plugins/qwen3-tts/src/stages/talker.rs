@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use omni_blocks::device;
 use omni_blocks::kv::{KvRow, PagedKv};
 use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, Services, StageEvent, StageLimits, StepPlan, StepStage};
 
@@ -65,6 +66,7 @@ pub struct TalkerStage {
 impl TalkerStage {
     /// A stage with all slots free.
     pub fn new(weights: Arc<Weights>, config: Arc<Config>, room: TalkerRoom, frames: Frames, services: Services) -> Self {
+        let _working = device::work();
         let shape = crate::nn::Talker::kv_shape(&config.talker_config);
         let kv = PagedKv::new(shape, room.pages(), PAGE, &weights.device, weights.dtype);
         let memory =
@@ -75,10 +77,12 @@ impl TalkerStage {
     }
 
     /// Gets what a device compiles and tunes out of the way of the first requests.
-    pub fn warm(&mut self) -> Result<(), PluginError> {
+    pub fn warm(&mut self, services: &Services) -> Result<(), PluginError> {
         let Some(recorded) = &mut self.recorded else { return Ok(()) };
         recorded.warm()?;
+        let _working = device::work();
         for before in (0..WARMED).step_by(CHUNK) {
+            services.progress("prompts", before as u64, WARMED as u64);
             for count in doublings(CHUNK) {
                 self.warm_prompt(before, count)?;
             }
@@ -187,7 +191,7 @@ fn positions(rows: &[&KvRow], time: usize, device: &Device) -> Tensor<2, Int> {
     Tensor::from_data(TensorData::new(positions, [rows.len(), time]), device)
 }
 
-fn device_failed(error: impl std::fmt::Display) -> PluginError {
+pub(super) fn device_failed(error: impl std::fmt::Display) -> PluginError {
     PluginError::internal(format!("the device failed: {error}"))
 }
 
@@ -215,6 +219,7 @@ impl StepStage for TalkerStage {
 
     fn admit(&mut self, seq: SeqId, prompt: &Prompt) -> Result<(), PluginError> {
         self.slots.check_room()?;
+        let _working = device::work();
         let speech: Speech = prompt.read()?;
         let talker = &self.weights.talker;
         let conditioning = Conditioning::of(&prompt.tensors, talker.codebooks())?;
@@ -242,6 +247,7 @@ impl StepStage for TalkerStage {
         let is_recorded = |seq: &SeqId| self.recorded.is_some() && self.slots.get(*seq).is_ok_and(Recorded::fits);
         let (recorded, mut seqs): (Vec<SeqId>, Vec<SeqId>) = speaking.partition(is_recorded);
         let mut events = if recorded.is_empty() { Vec::new() } else { self.run_recorded(&recorded)? };
+        let _working = device::work();
         let read = self.read_prompt(plan)?;
         let mut hidden = if seqs.is_empty() { Vec::new() } else { vec![self.read_frames(&seqs)?] };
         if let Some((seq, first)) = read {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{
     Blueprint, BlueprintRequest, CheckpointLayout, FamilyInfo, ModelInfo, NamedTensor, PluginError, Prepared, ReferenceAudio, Services,
@@ -87,12 +88,12 @@ impl Placement {
 
     /// What is asked of stage `index`.
     pub fn wish(&self, index: usize) -> StageWish {
-        self.wishes.get(index).copied().unwrap_or_default()
+        self.wishes.get(index).cloned().unwrap_or_default()
     }
 }
 
 /// What a deploy file asks of a stage. What is absent is the family's choice; what a family cannot do it refuses when it opens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StageWish {
     /// The type of weights and activations.
@@ -107,6 +108,8 @@ pub struct StageWish {
     pub instruction_chars: Option<usize>,
     /// Work is launched operation by operation, nothing is recorded: slower, and what a fault is looked for with.
     pub is_eager: bool,
+    /// Keys of the deploy file that only a family knows, such as `hf_overrides`, as they stand there. Their types are for the family to check.
+    pub settings: Map<String, Value>,
 }
 
 /// A type of floating-point numbers.

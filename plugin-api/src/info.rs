@@ -35,6 +35,10 @@ pub struct FamilyInfo {
     pub text: TextRules,
     /// Default deploy configuration, YAML; empty for none.
     pub deploy: String,
+    /// Keys of a deploy file's stages that are the family's own and that it reads from [`crate::StageWish::settings`]. An operator who sets
+    /// another one is told that nobody reads it.
+    #[serde(default)]
+    pub settings: Vec<String>,
 }
 
 impl FamilyInfo {

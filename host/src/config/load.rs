@@ -56,6 +56,7 @@ impl Given<'_> {
         let context = PlanContext {
             family: name,
             stage_names: &stage_names,
+            settings: family.map(|family| family.settings.as_slice()),
             streams: family.map(|family| family.abilities.streams),
             platform: &platform,
             has_accelerator: self.machine.accelerators.as_ref().map(|accelerators| !accelerators.is_empty()),

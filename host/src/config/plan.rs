@@ -94,6 +94,8 @@ pub struct PlanContext<'a> {
     pub family: &'a str,
     /// The names of its stages.
     pub stage_names: &'a [String],
+    /// The keys of its own that the family reads; none when no family is known.
+    pub settings: Option<&'a [String]>,
     /// Whether the family can hand out audio while the rest is made; none when no family is known.
     pub streams: Option<bool>,
     /// The platform whose section was used.
@@ -103,6 +105,30 @@ pub struct PlanContext<'a> {
 }
 
 impl StagePlan {
+    /// What somebody set that only the family can act on, by key.
+    pub fn family_settings(&self) -> BTreeMap<&str, Setting<Json>> {
+        let quantization = self.quantization.iter().map(|method| ("quantization", method.clone().map(Json::from)));
+        let numbers = [("silence_ban_frames", &self.silence_ban_frames), ("request_batch_max_wait_ms", &self.batch_wait_ms)];
+        let numbers = numbers.into_iter().filter(|(_, number)| number.origin.is_set());
+        let numbers = numbers.map(|(key, number)| (key, number.clone().map(Json::from)));
+        let free = self.family.iter().chain(self.chunks.iter().flat_map(|chunks| &chunks.family));
+        free.map(|(key, value)| (key.as_str(), value.clone())).chain(quantization).chain(numbers).collect()
+    }
+
+    /// Says which of those the family does not read. What is off needs no word.
+    fn unread(&self, context: PlanContext<'_>) -> Vec<Finding> {
+        let Some(reads) = context.settings else { return Vec::new() };
+        let is_off = |value: &Json| matches!(value, Json::Null | Json::Bool(false)) || value.as_u64() == Some(0);
+        let unread =
+            self.family_settings().into_iter().filter(|(key, setting)| !is_off(&setting.value) && !reads.iter().any(|read| read == key));
+        unread
+            .map(|(key, setting)| {
+                let message = format!("has no effect here: the family {} does not read it", context.family);
+                Finding::new(FindingKind::NoEffect, &setting.origin, format!("stages.{}.{key}", self.index), message)
+            })
+            .collect()
+    }
+
     /// What a family is told of the stage.
     fn wish(&self) -> StageWish {
         let dtype = self.dtype.as_ref().and_then(|dtype| match dtype.value.as_str() {
@@ -118,6 +144,7 @@ impl StagePlan {
             kv_bytes: self.kv_bytes.as_ref().map(|most| most.value),
             instruction_chars: Some(self.max_instructions_chars.value as usize),
             is_eager: self.enforce_eager.value,
+            settings: self.family_settings().into_iter().map(|(key, setting)| (key.to_owned(), setting.value)).collect(),
         }
     }
 }
@@ -136,8 +163,9 @@ impl Plan {
         let mut connectors = connect(&top, &stages)?;
         let (mut plans, mut own) = (Vec::new(), Vec::new());
         for (id, stage) in &stages {
-            let context = StageContext { plan: context, async_chunk: &async_chunk, connector: connectors.remove(id) };
-            let (plan, own_async_chunk) = stage_plan(*id, stage, context, &mut findings)?;
+            let inputs = StageContext { plan: context, async_chunk: &async_chunk, connector: connectors.remove(id) };
+            let (plan, own_async_chunk) = stage_plan(*id, stage, inputs, &mut findings)?;
+            findings.extend(plan.unread(context));
             plans.push(plan);
             own.push(own_async_chunk);
         }

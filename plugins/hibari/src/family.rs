@@ -35,6 +35,7 @@ impl Family for Hibari {
             abilities: Abilities { streams: true, native_speed: true, ..Abilities::default() },
             text: TextRules { clean_up: true, ..TextRules::default() },
             deploy: include_str!("../deploy.yaml").into(),
+            settings: Vec::new(),
         }
     }
 

@@ -44,6 +44,7 @@ impl Family for Qwen3Tts {
             },
             text: TextRules::default(),
             deploy: include_str!("../deploy.yaml").into(),
+            settings: vec!["silence_ban_frames".into()],
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Weights {
     pub decoder: Arc<Decoder>,
     /// What makes a voice of a recording; Base only.
     pub cloning: Option<Cloning>,
+    /// First codes of silence, where somebody wants to do without them.
+    pub silence: Arc<[u32]>,
     /// Where the talker is.
     pub device: Device,
     /// What its matrices are made of.
@@ -97,7 +99,11 @@ impl Weights {
         let (talker, text) = readers.talker(config, positions, &device, dtype).map_err(refuse)?;
         let decoder = Arc::new(readers.decoder(&codec_device).map_err(refuse)?);
         let cloning = speaker(config)?.map(|speaker| readers.cloning(&device, speaker)).transpose().map_err(refuse)?;
-        Ok(Self { talker, text, decoder, cloning, device, dtype })
+        let silence = match &cloning {
+            Some(cloning) if loud_frames(placement)? > 0 => cloning.silence()?,
+            _ => Arc::default(),
+        };
+        Ok(Self { talker, text, decoder, cloning, silence, device, dtype })
     }
 
     /// The same talker on another device, in the same type where that has a say in it.
@@ -113,13 +119,22 @@ impl Weights {
         let dtype = dtype(placement.wish(0).dtype, &device)?;
         let readers = Readers { files, progress: &|_| true, done: &Cell::new(0) };
         let (talker, text) = readers.talker(config, positions, &device, dtype).map_err(refuse)?;
-        Ok(Self { talker, text, decoder: Arc::clone(&self.decoder), cloning: None, device, dtype })
+        Ok(Self { talker, text, decoder: Arc::clone(&self.decoder), cloning: None, silence: Arc::clone(&self.silence), device, dtype })
     }
 
     /// The decoder on another device.
     pub fn decoder_on(other: omni_plugin_api::Device, files: &Files) -> Result<Decoder, PluginError> {
         Readers { files, progress: &|_| true, done: &Cell::new(0) }.decoder(&device(other)?).map_err(refuse)
     }
+}
+
+/// Frames at the start of a speech that may not be silence, where only a speaker's vector says how to speak: `silence_ban_frames`.
+pub fn loud_frames(placement: &Placement) -> Result<u32, PluginError> {
+    const KEY: &str = "silence_ban_frames";
+    let wish = placement.wish(0);
+    let Some(value) = wish.settings.get(KEY) else { return Ok(0) };
+    let frames = value.as_u64().and_then(|frames| u32::try_from(frames).ok());
+    frames.ok_or_else(|| PluginError::checkpoint(format!("{KEY}: expected a number of frames, found {value}")))
 }
 
 fn refuse(error: LoadError) -> PluginError {

@@ -1,5 +1,6 @@
 //! A loaded model: its voices, its prompts, its references, its stages.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +15,7 @@ use crate::config::Config;
 use crate::family::SAMPLE_RATE_HZ;
 use crate::generation::Generation;
 use crate::layout::{Layout, Script};
-use crate::load::{Cloning, Files, Weights};
+use crate::load::{Cloning, Files, Weights, loud_frames};
 use crate::nn::Talker;
 use crate::prompt::{Conditioning, Speech};
 use crate::request::{Defaults, Qwen3Request};
@@ -32,6 +33,8 @@ const LEAST_BUDGET: u64 = 192;
 const FRAMES_A_TOKEN: u64 = 12;
 /// Shortest recording that shows a voice, in samples.
 const SHORTEST_REFERENCE: usize = 1024;
+/// Samples of silence whose codes are barred: eight seconds, since they go on changing for a while.
+const SILENCE: usize = 8 * SAMPLE_RATE_HZ as usize;
 
 /// The model. It is shared by all threads and never changes after it was loaded; what changes belongs to a stage.
 pub struct Qwen3Model {
@@ -45,6 +48,8 @@ pub struct Qwen3Model {
     decoders: Copies<Decoder>,
     /// Where the stages are, and what the operator asks of them.
     placement: Placement,
+    /// Frames at the start of a speech that may not be silence, where only a speaker's vector says how to speak.
+    loud_frames: u32,
     services: Services,
 }
 
@@ -80,6 +85,7 @@ impl Qwen3Model {
             talkers: Copies(Mutex::default()),
             decoders: Copies(Mutex::default()),
             placement: placement.clone(),
+            loud_frames: loud_frames(placement)?,
             services: services.clone(),
         })
     }
@@ -87,7 +93,7 @@ impl Qwen3Model {
     /// A replica of the talker where these weights are.
     fn talker(&self, weights: Arc<Weights>) -> Result<Box<dyn Stage>, PluginError> {
         let wish = self.placement.wish(0);
-        let room = room(&self.config, wish, &weights);
+        let room = room(&self.config, &wish, &weights);
         let is_plain = wish.is_eager || weights.device == Device::flex();
         let frames = if is_plain { Frames::Plain } else { Frames::Recorded };
         let mut stage = TalkerStage::new(weights, Arc::clone(&self.config), room, frames, self.services.clone());
@@ -98,7 +104,7 @@ impl Qwen3Model {
     /// A replica of the codec where this decoder is.
     fn code2wav(&self, decoder: Arc<Decoder>) -> Result<Box<dyn Stage>, PluginError> {
         let device = decoder.device();
-        let mut stage = Code2Wav::new(decoder, slots(self.placement.wish(1), &device));
+        let mut stage = Code2Wav::new(decoder, slots(&self.placement.wish(1), &device));
         if device != Device::flex() {
             stage.warm(&self.services)?;
         }
@@ -154,12 +160,12 @@ fn context(config: &Config) -> usize {
 }
 
 /// Slots of a stage when the operator does not say: on an accelerator many, on the processor a few.
-fn slots(wish: StageWish, device: &Device) -> usize {
+fn slots(wish: &StageWish, device: &Device) -> usize {
     wish.sequences.unwrap_or(if *device == Device::flex() { 16 } else { 64 }).max(1)
 }
 
 /// How much a talker holds: what the operator gives it, else one sequence of any length or all slots with sequences of ordinary length.
-fn room(config: &Config, wish: StageWish, weights: &Weights) -> TalkerRoom {
+fn room(config: &Config, wish: &StageWish, weights: &Weights) -> TalkerRoom {
     let slots = slots(wish, &weights.device);
     let each = Talker::kv_shape(&config.talker_config).bytes_per_position(weights.dtype);
     let given = wish.kv_bytes.map(|bytes| usize::try_from(bytes / each.max(1)).unwrap_or(usize::MAX));
@@ -198,6 +204,7 @@ impl Model for Qwen3Model {
             rest: self.generation.rest(&sampling),
             seed: request.seed,
             must_end: is_clone && fields.max_new_tokens.is_none(),
+            loud_frames: if is_clone && asked.conditioning.codes.is_none() { self.loud_frames } else { 0 },
         };
         let prompt = speech.prompt(asked.conditioning, self.config.talker_config.num_code_groups)?;
         Ok(Prepared { prompt, usage, extent: extent(rows, max_frames), ..Prepared::default() })
@@ -238,6 +245,17 @@ fn no_stage(index: usize) -> PluginError {
 }
 
 impl Cloning {
+    /// The first codes that the encoder has for silence, ascending.
+    pub fn silence(&self) -> Result<Arc<[u32]>, PluginError> {
+        let _working = omni_blocks::device::work();
+        let failed = |error: String| PluginError::internal(format!("silence cannot be encoded: {error}"));
+        let codes = self.encoder.encode(&vec![0.0; SILENCE]).ok_or_else(|| failed("it is too short".to_owned()))?;
+        let [_, codebooks] = codes.dims();
+        let codes = codes.try_into_vec_as::<i32>().map_err(|error| failed(error.to_string()))?;
+        let first: BTreeSet<u32> = codes.chunks(codebooks).filter_map(|frame| u32::try_from(*frame.first()?).ok()).collect();
+        Ok(first.into_iter().collect())
+    }
+
     /// What a voice carries: the speaker's vector and the codes of a recording at the codec's rate.
     pub fn condition(&self, samples: &[f32], device: &Device) -> Result<Conditioning, PluginError> {
         let too_short = || {

@@ -26,6 +26,8 @@ pub struct Speech {
     pub max_frames: usize,
     /// Whether to reach it is a failure, not an end: nobody asked for the limit, so the speech is incomplete.
     pub must_end: bool,
+    /// Frames at its start that may not be silence.
+    pub loud_frames: u32,
 }
 
 /// What a voice carries beyond its name.

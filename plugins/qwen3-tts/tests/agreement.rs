@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::Golden;
 use omni_plugin_api::testing::{Rig, assert_batch_equals_single, assert_slots_are_clean, assert_streamed_equals_whole};
 use omni_plugin_api::{
-    Data, Device, FinishReason, Model, SeqId, SeqWork, Services, SpeechRequest, Stage, StageEvent, StepPlan, Stepwise, Voice,
+    Data, Device, FinishReason, Model, Placement, SeqId, SeqWork, Services, SpeechRequest, Stage, StageEvent, StepPlan, Stepwise, Voice,
 };
 use qwen3_tts::model::Qwen3Model;
 use qwen3_tts::stages::{Frames, TalkerRoom, TalkerStage};
@@ -108,11 +108,15 @@ fn talker(golden: &Golden, frames: Frames) -> Box<dyn Stage> {
 }
 
 /// The codes of requests that a talker speaks together.
-fn spoken(model: &Qwen3Model, mut stage: Box<dyn Stage>, requests: &[SpeechRequest]) -> BTreeMap<SeqId, Vec<i32>> {
+fn spoken(model: &Qwen3Model, stage: Box<dyn Stage>, requests: &[SpeechRequest]) -> BTreeMap<SeqId, Vec<i32>> {
+    spoken_as(&Voice::default(), model, stage, requests)
+}
+
+fn spoken_as(voice: &Voice, model: &Qwen3Model, mut stage: Box<dyn Stage>, requests: &[SpeechRequest]) -> BTreeMap<SeqId, Vec<i32>> {
     let mut codes: BTreeMap<SeqId, Vec<i32>> = BTreeMap::new();
     let mut speaking: Vec<SeqId> = Vec::new();
     for (seq, request) in (1..).zip(requests) {
-        stage.admit(seq, &model.prepare(request, &Voice::default()).expect("it is taken").prompt).expect("a free slot");
+        stage.admit(seq, &model.prepare(request, voice).expect("it is taken").prompt).expect("a free slot");
         speaking.push(seq);
     }
     while !speaking.is_empty() {
@@ -162,4 +166,44 @@ fn a_replica_elsewhere_makes_the_same_frames_of_weights_of_its_own() {
     assert_eq!(spoken(&model, home, &requests), spoken(&model, elsewhere, &requests));
     assert!(model.open_stage_on(1, device).is_ok());
     assert!(model.open_stage_on(2, device).is_err());
+}
+
+#[test]
+fn a_voice_from_a_vector_begins_with_sound_where_an_operator_wants_that() {
+    const LOUD: usize = 6;
+    let golden = Golden::open("base");
+    let voice = golden.voice(golden.case("icl_long_text"));
+    let mut placement = common::placement();
+    placement.wishes[0].settings.insert("silence_ban_frames".into(), json!(LOUD));
+    let open = |placement: &Placement| Qwen3Model::open(&golden.directory, placement, &Services::silent()).expect("it opens");
+    let (free, barred) = (open(&common::placement()), open(&placement));
+    let silence = golden.weights().cloning.as_ref().expect("a Base checkpoint").silence().expect("silence has codes");
+    assert!(!silence.is_empty());
+    // Each asks for a few more frames than are barred, so that the recorded steps take over from the plain ones.
+    let request = |seed: u64, is_vector: bool| {
+        let mut request = SpeechRequest::new(TEXTS[0]).with_seed(seed);
+        request.fields.insert("max_new_tokens".into(), json!(LOUD + 3));
+        request.fields.insert("x_vector_only_mode".into(), json!(is_vector));
+        request.fields.insert("extra_params".into(), json!({"temperature": 3.0, "top_k": 0}));
+        request
+    };
+    let vectors: Vec<SpeechRequest> = (0..8).map(|seed| request(seed, true)).collect();
+    let codebooks = golden.config.talker_config.num_code_groups;
+    let silent = |codes: &BTreeMap<SeqId, Vec<i32>>| {
+        let early = codes.values().flat_map(|codes| codes.chunks(codebooks).take(LOUD));
+        early.filter(|frame| silence.contains(&(frame[0] as u32))).count()
+    };
+    let speak = |model: &Qwen3Model, requests: &[SpeechRequest]| spoken_as(&voice, model, model.open_stage(0).expect("it opens"), requests);
+    assert!(silent(&speak(&free, &vectors)) > 0, "nothing is silent anyway");
+    let loud = speak(&barred, &vectors);
+    assert_eq!((silent(&loud), loud.len()), (0, vectors.len()));
+    assert!(loud.values().any(|codes| codes.len() > LOUD * codebooks), "none is as long as the barred frames");
+    // A voice that is continued has its reference to begin from.
+    let continued: Vec<SpeechRequest> = (0..3).map(|seed| request(seed, false)).collect();
+    assert_eq!(speak(&free, &continued), speak(&barred, &continued));
+    let mut wrong = |value| {
+        placement.wishes[0].settings.insert("silence_ban_frames".into(), value);
+        Qwen3Model::open(&golden.directory, &placement, &Services::silent()).err().expect("it is refused").message
+    };
+    assert_eq!(wrong(json!("x")), "silence_ban_frames: expected a number of frames, found \"x\"");
 }

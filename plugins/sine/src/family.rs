@@ -32,6 +32,7 @@ impl Family for SineFamily {
             },
             text: TextRules::default(),
             deploy: include_str!("../deploy.yaml").into(),
+            settings: Vec::new(),
         }
     }
 

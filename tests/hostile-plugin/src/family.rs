@@ -58,6 +58,7 @@ impl Family for HostileFamily {
             abilities: Abilities { streams: true, ..Abilities::default() },
             text: TextRules::default(),
             deploy: String::new(),
+            settings: Vec::new(),
         }
     }
 

@@ -69,5 +69,6 @@ fn family(name: &str, checkpoint: Known) -> FamilyInfo {
         abilities: Abilities { streams: true, ..Abilities::default() },
         text: TextRules::default(),
         deploy: String::new(),
+        settings: Vec::new(),
     }
 }

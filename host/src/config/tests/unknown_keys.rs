@@ -1,7 +1,9 @@
 //! Keys that nobody knows and values of no effect, with their places.
 
+use serde_json::json;
+
 use super::super::{FindingKind, Source};
-use super::{plan, plan_of};
+use super::{Known, family, plan, plan_for, plan_of};
 
 const MISSPELT: &str = "\
 async_chunks: true
@@ -86,4 +88,27 @@ fn a_mapping_that_replaces_a_number_is_told() {
     let source = Source::open(folder.path().join("child.yaml").to_str().expect("a path")).expect("a file");
     let error = plan_of(&source, &[], &[]).expect_err("it is no mapping").to_string();
     assert!(error.contains("child.yaml:2:24: stages.0.hf_overrides: expected a mapping, found the number 3"), "{error}");
+}
+
+const OF_A_FAMILY: &str = "\
+connectors: {c: {name: SharedMemoryConnector, extra: {crossfade_sec: 0.1}}}
+stages:
+  - {stage_id: 0, hf_overrides: {depth: 2}, quantization: fp8, silence_ban_frames: 0, output_connectors: {to_stage_1: c}}
+  - {stage_id: 1, silence_ban_frames: 5}
+";
+
+#[test]
+fn keys_of_a_family_go_to_it_and_those_that_it_does_not_read_are_told() {
+    let mut family = family("some", Known::default());
+    family.settings = vec!["hf_overrides".to_owned(), "crossfade_sec".to_owned()];
+    let plan = plan_for(&Source::of_test("test.yaml", OF_A_FAMILY), Some(&family), &[], &[]).expect("a good file");
+    let found: Vec<String> = plan.findings.iter().map(ToString::to_string).collect();
+    let wanted = [
+        "note: test.yaml:3:45: stages.0.quantization: has no effect here: the family some does not read it",
+        "note: test.yaml:4:19: stages.1.silence_ban_frames: has no effect here: the family some does not read it",
+    ];
+    assert_eq!(found, wanted, "what is off needs no word");
+    let [first, second] = [0, 1].map(|stage| serde_json::Value::Object(plan.placement().wish(stage).settings));
+    assert_eq!(first, json!({"hf_overrides": {"depth": 2}, "crossfade_sec": 0.1, "quantization": "fp8", "silence_ban_frames": 0}));
+    assert_eq!(second, json!({"silence_ban_frames": 5}));
 }

@@ -109,6 +109,7 @@ pub fn info() -> FamilyInfo {
         abilities: Abilities { streams: true, ..Abilities::default() },
         text: TextRules::default(),
         deploy: String::new(),
+        settings: Vec::new(),
     }
 }
 

@@ -46,6 +46,7 @@ impl Family for Double {
             abilities: Abilities { streams: true, ..Abilities::default() },
             text: TextRules::default(),
             deploy: String::new(),
+            settings: Vec::new(),
         }
     }
 

@@ -5,5 +5,5 @@ mod sampling;
 mod talker;
 
 pub use prompt::{PromptRows, TextTable};
-pub use sampling::{Row, RowError};
+pub use sampling::{Barred, Row, RowError};
 pub use talker::{Frame, Talker};

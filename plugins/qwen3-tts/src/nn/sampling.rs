@@ -1,5 +1,7 @@
 //! Drawing the codes of a batch on the host.
 
+use std::sync::Arc;
+
 use burn::tensor::{DType, Int, Tensor, TensorData};
 use omni_blocks::kv::FrameKv;
 use omni_blocks::sample::{Chain, DrawError, History, NoiseKey, Settings};
@@ -21,6 +23,17 @@ pub struct Row {
     pub frame: u32,
     /// First codes drawn before.
     pub history: History,
+    /// First codes that may not be drawn yet.
+    pub barred: Option<Barred>,
+}
+
+/// First codes that may not be drawn in the first frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Barred {
+    /// Which.
+    pub codes: Arc<[u32]>,
+    /// In how many frames.
+    pub frames: u32,
 }
 
 /// Why a row, or the whole batch, has no frame.
@@ -39,10 +52,21 @@ impl Row {
         NoiseKey { seed: self.seed, frame: self.frame, codebook: codebook as u32 }
     }
 
+    /// What may not be drawn in the frame that is next.
+    pub fn barred_now(&self) -> Option<&Barred> {
+        self.barred.as_ref().filter(|barred| self.frame < barred.frames)
+    }
+
     fn draw(&self, chain: &Chain, settings: &Settings, codebook: usize, logits: &mut [f32]) -> Result<u32, DrawError> {
         let key = self.key(codebook);
         let none = History::default();
         let history = if codebook == 0 { &self.history } else { &none };
+        if let Some(barred) = self.barred_now().filter(|_| codebook == 0) {
+            for code in barred.codes.iter() {
+                // A code past the logits cannot be drawn anyway.
+                logits.get_mut(*code as usize).into_iter().for_each(|logit| *logit = f32::NEG_INFINITY);
+            }
+        }
         chain.draw(logits, settings, history, |id| key.exponential(id))
     }
 }

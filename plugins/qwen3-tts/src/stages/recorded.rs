@@ -99,7 +99,8 @@ impl Recorded {
 
     /// Whether a recorded step can make this sequence's frames.
     pub fn fits(speaking: &Speaking) -> bool {
-        speaking.row.first.fits_device() && speaking.row.rest.fits_device()
+        let row = &speaking.row;
+        row.first.fits_device() && row.rest.fits_device() && row.barred_now().is_none()
     }
 
     /// Reads each row's newest frame and draws the next.

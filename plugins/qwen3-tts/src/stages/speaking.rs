@@ -1,11 +1,13 @@
 //! A sequence in the talker.
 
+use std::sync::Arc;
+
 use burn::tensor::Tensor;
 use omni_blocks::kv::KvRow;
 use omni_blocks::sample::History;
 use omni_plugin_api::FinishReason;
 
-use crate::nn::{Frame, PromptRows, Row};
+use crate::nn::{Barred, Frame, PromptRows, Row};
 use crate::prompt::Speech;
 
 /// Frames with the same first code after which nothing new is to be expected: five seconds of one sound, or of silence.
@@ -40,10 +42,12 @@ pub enum End {
 
 impl Speaking {
     /// A sequence whose prompt was not read yet.
-    pub fn new(speech: &Speech, rows: PromptRows, kv: KvRow) -> Self {
+    /// `silence` are the first codes of silence.
+    pub fn new(speech: &Speech, rows: PromptRows, kv: KvRow, silence: &Arc<[u32]>) -> Self {
+        let barred = (speech.loud_frames > 0).then(|| Barred { codes: Arc::clone(silence), frames: speech.loud_frames });
         Self {
             kv,
-            row: Row { first: speech.first, rest: speech.rest, seed: speech.seed, frame: 0, history: History::default() },
+            row: Row { first: speech.first, rest: speech.rest, seed: speech.seed, frame: 0, history: History::default(), barred },
             prompt: rows.rows,
             read: 0,
             trailing: rows.trailing,

@@ -229,7 +229,7 @@ impl StepStage for TalkerStage {
         let kv = kv.ok_or_else(|| PluginError::exhausted(format!("{positions} positions are not free in the talker's cache")))?;
         let rows = PromptRows::new(&layout, &conditioning, &self.weights.text, talker, self.config.tts_pad_token_id);
         match rows {
-            Ok(rows) => self.slots.admit(seq, Speaking::new(&speech, rows, kv)).map(|_| ()),
+            Ok(rows) => self.slots.admit(seq, Speaking::new(&speech, rows, kv, &self.weights.silence)).map(|_| ()),
             Err(error) => {
                 lock(&self.memory)?.kv.release(kv);
                 Err(PluginError::internal(error.to_string()))

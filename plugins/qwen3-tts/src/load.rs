@@ -69,6 +69,10 @@ impl Files {
         manifest::codec(&codec_config).check(&codec).map_err(refuse)?;
         Ok(Self { main, codec, codec_config })
     }
+
+    fn check_finite(&self) -> Result<(), LoadError> {
+        self.main.check_finite().and_then(|()| self.codec.check_finite())
+    }
 }
 
 impl Weights {
@@ -86,7 +90,7 @@ impl Weights {
     /// Loads the talker for `positions` positions onto the first stage's device, the decoder onto the second's.
     pub fn load(files: &Files, config: &Config, placement: &Placement, positions: usize, services: &Services) -> Result<Self, PluginError> {
         let (device, codec_device) = (device(placement.device(0))?, device(placement.device(1))?);
-        let dtype = dtype(placement.wish(0).dtype, &device)?;
+        let (dtype, speaker) = (dtype(placement.wish(0).dtype, &device)?, speaker(config)?);
         if placement.wish(1).dtype.is_some_and(|wish| wish != FloatType::F32) {
             services.warn("code2wav runs in float32: its activation functions lose the sound in 16 bits");
         }
@@ -95,10 +99,23 @@ impl Weights {
             services.progress("weights", bytes.min(total), total);
             !services.is_cancelled(None)
         };
+        files.main.read_ahead();
+        files.codec.read_ahead();
         let readers = Readers { files, progress: &progress, done: &done };
-        let (talker, text) = readers.talker(config, positions, &device, dtype).map_err(refuse)?;
-        let decoder = Arc::new(readers.decoder(&codec_device).map_err(refuse)?);
-        let cloning = speaker(config)?.map(|speaker| readers.cloning(&device, speaker)).transpose().map_err(refuse)?;
+        let load = || {
+            let (talker, text) = readers.talker(config, positions, &device, dtype)?;
+            let decoder = Arc::new(readers.decoder(&codec_device)?);
+            let cloning = speaker.map(|speaker| readers.cloning(&device, speaker)).transpose()?;
+            Ok((talker, text, decoder, cloning))
+        };
+        // A value that is no number is told first: it may be why something else failed.
+        let (looked, loaded) = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| files.check_finite());
+            let loaded = load();
+            (looking.join(), loaded)
+        });
+        looked.map_err(|_| PluginError::internal("the thread that looks at the values broke off"))?.map_err(refuse)?;
+        let (talker, text, decoder, cloning) = loaded.map_err(refuse)?;
         let silence = match &cloning {
             Some(cloning) if loud_frames(placement)? > 0 => cloning.silence()?,
             _ => Arc::default(),

@@ -29,26 +29,29 @@ impl GraphError {
 }
 
 impl<T, F: FnMut() -> T> Graph<T, F> {
-    /// Records work, which runs two or three times for it.
+    /// Records work, which runs a few times for it; the first of them is the compiler's and the tuner's as well.
     ///
-    /// The first run is the compiler's and the tuner's. From the second on every buffer that is handed out stays with the graph, for good:
-    /// while work is recorded nothing may be allocated. One such run is enough where each takes the same way; the library's own function makes
-    /// three, for kernels that are fused while it watches, and a graph of it keeps three times the memory.
+    /// While work is recorded nothing may be allocated, so what it needs is allocated by a run before. The library keeps every buffer of that
+    /// run apart and leaves all of them to the graph that follows: gigabytes, where the work itself gets by with the few that are in use at
+    /// once. So that run's graph is an empty one, which is dropped, and the real one is recorded into the buffers that are free by then.
     pub fn record(_alone: &Alone, device: &Device, mut work: F) -> Result<Self, GraphError> {
         let dispatch = device.as_dispatch();
-        let mut rehearse = || {
-            let output = work();
-            let done = Dispatch::sync(dispatch).map_err(GraphError::of);
-            drop(output);
-            done
-        };
-        rehearse()?;
         Dispatch::graph_prepare(dispatch).map_err(GraphError::of)?;
-        rehearse()?;
-        let (output, recorded) = match Dispatch::graph_start_capture(dispatch) {
-            Ok(()) => (work(), Dispatch::graph_stop_capture(dispatch).map_err(GraphError::of)),
-            Err(error) => (work(), Err(GraphError::of(error))),
+        rehearse(device, &mut work)?;
+        let recorded = match Dispatch::graph_start_capture(dispatch) {
+            Err(error) => Err(GraphError::of(error)),
+            Ok(()) => {
+                drop(Dispatch::graph_stop_capture(dispatch).map_err(GraphError::of)?);
+                // What kernels are told of their tensors went with it, and is there again after a run outside of a graph.
+                rehearse(device, &mut work)?;
+                Dispatch::graph_prepare(dispatch).map_err(GraphError::of)?;
+                Dispatch::graph_start_capture(dispatch).map_err(GraphError::of)
+            }
         };
+        let output = work();
+        let recorded = recorded.and_then(|()| Dispatch::graph_stop_capture(dispatch).map_err(GraphError::of));
+        // Buffers of the runs before that no graph has.
+        device.memory_cleanup();
         Ok(Self { device: device.clone(), work, output, recorded })
     }
 
@@ -71,4 +74,12 @@ impl<T, F: FnMut() -> T> Graph<T, F> {
         }
         Ok(&self.output)
     }
+}
+
+/// Does the work once, for what it leaves behind.
+fn rehearse<T>(device: &Device, work: &mut impl FnMut() -> T) -> Result<(), GraphError> {
+    let output = work();
+    let done = Dispatch::sync(device.as_dispatch()).map_err(GraphError::of);
+    drop(output);
+    done
 }

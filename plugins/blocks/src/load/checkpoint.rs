@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use safetensors::Dtype;
 use serde::Deserialize;
 
 use super::mapped::MappedFile;
 use super::{Fault, LoadError, convert};
+
+/// Threads that look at values at once, at most: more would wait for memory.
+const MOST_LOOKING: usize = 8;
 
 /// The tensors of a checkpoint by name.
 pub struct Checkpoint {
@@ -80,6 +84,17 @@ impl Checkpoint {
         Some(RawTensor { dtype: entry.dtype, shape: entry.shape, bytes: entry.bytes })
     }
 
+    /// A tensor's bytes where they lie in its file, for a device that copies them from there.
+    pub(super) fn share(&self, name: &str) -> Option<bytes::Bytes> {
+        let (file, inside) = self.places.get(name)?;
+        self.files.get(*file)?.share(inside)
+    }
+
+    /// Says that all of it is going to be read.
+    pub fn read_ahead(&self) {
+        self.files.iter().for_each(MappedFile::read_ahead);
+    }
+
     /// Rows of a matrix that stays in its file, one after the other. A tensor or a row that is not there is an error.
     pub fn rows(&self, name: &str, rows: &[usize]) -> Result<Vec<f32>, LoadError> {
         let missing = || Fault::Missing { name: name.to_owned(), shape: rows.to_vec() };
@@ -93,6 +108,27 @@ impl Checkpoint {
             values.extend(row.ok_or_else(|| Fault::Type { name: name.to_owned(), found: format!("{:?}", raw.dtype) })?);
         }
         Ok(values)
+    }
+
+    /// Looks at every value and names each tensor that holds one which is no number. Takes as many threads as there are, up to a few: all of
+    /// the checkpoint goes through memory once.
+    pub fn check_finite(&self) -> Result<(), LoadError> {
+        let (names, next): (Vec<&str>, AtomicUsize) = (self.names().collect(), AtomicUsize::new(0));
+        let look = || {
+            let taken = std::iter::from_fn(|| names.get(next.fetch_add(1, Ordering::Relaxed)));
+            let is_odd = |name: &&&str| self.get(name).is_some_and(|raw| !convert::is_finite(raw.dtype, raw.bytes));
+            taken.filter(is_odd).map(|name| Fault::NotFinite { name: (*name).to_owned() }).collect::<Vec<_>>()
+        };
+        let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_LOOKING));
+        let mut faults: Vec<Fault> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(look)).collect();
+            let mine = look();
+            // One that panicked has left tensors out: then nothing is certain, and the panic goes on.
+            let theirs = others.into_iter().flat_map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            mine.into_iter().chain(theirs).collect()
+        });
+        faults.sort_by_key(Fault::to_string);
+        if faults.is_empty() { Ok(()) } else { Err(LoadError::Faults(faults)) }
     }
 
     /// Bytes of all tensors.

@@ -2,9 +2,12 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use memmap2::Mmap;
+use bytes::Bytes;
+use memmap2::{Advice, Mmap};
 use safetensors::tensor::Metadata;
 use safetensors::{Dtype, SafeTensors};
 
@@ -17,11 +20,23 @@ const LENGTH_BYTES: u64 = 8;
 
 /// A mapped file and where its tensors lie.
 pub(super) struct MappedFile {
-    map: Mmap,
+    map: Arc<Mmap>,
     path: PathBuf,
     metadata: Metadata,
     /// Where the tensors' bytes begin.
     start: usize,
+}
+
+/// A part of a mapped file, which stays mapped as long as this is.
+struct Window {
+    map: Arc<Mmap>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Window {
+    fn as_ref(&self) -> &[u8] {
+        self.map.get(self.range.clone()).unwrap_or_default()
+    }
 }
 
 /// Where a tensor lies in its file.
@@ -44,7 +59,7 @@ impl MappedFile {
         let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
         let (_, metadata) = SafeTensors::read_metadata(&map).map_err(|error| damaged(error.to_string()))?;
         let start = usize::try_from(LENGTH_BYTES + header).map_err(|_| damaged("its header is too long".to_owned()))?;
-        Ok(Self { map, path: path.to_owned(), metadata, start })
+        Ok(Self { map: Arc::new(map), path: path.to_owned(), metadata, start })
     }
 
     /// Names of all tensors.
@@ -55,9 +70,24 @@ impl MappedFile {
     /// A tensor's place.
     pub(super) fn entry(&self, name: &str) -> Option<Entry<'_>> {
         let info = self.metadata.info(name)?;
-        let (from, to) = info.data_offsets;
-        let bytes = self.map.get(self.start.checked_add(from)?..self.start.checked_add(to)?)?;
+        let bytes = self.map.get(self.range(name)?)?;
         Some(Entry { dtype: info.dtype, shape: &info.shape, bytes })
+    }
+
+    fn range(&self, name: &str) -> Option<Range<usize>> {
+        let (from, to) = self.metadata.info(name)?.data_offsets;
+        Some(self.start.checked_add(from)?..self.start.checked_add(to)?)
+    }
+
+    /// A tensor's bytes where they are, for whoever needs them longer than this.
+    pub(super) fn share(&self, name: &str) -> Option<Bytes> {
+        Some(Bytes::from_owner(Window { map: Arc::clone(&self.map), range: self.range(name)? }))
+    }
+
+    /// Lets the system read the file ahead, where it can.
+    pub(super) fn read_ahead(&self) {
+        // Without it every page is read when it is asked for.
+        let _ = self.map.advise(Advice::WillNeed);
     }
 
     /// The file.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{AllocationProperty, Bytes, DType, Device, Tensor, TensorData};
 use safetensors::Dtype;
 
 use super::{Checkpoint, Fault, LoadError, RawTensor, convert};
@@ -13,7 +13,7 @@ pub type Progress<'a> = dyn Fn(u64) -> bool + 'a;
 /// Reads tensors whose names begin with a prefix.
 ///
 /// Matrices take the reader's element type, everything else that decides precision (norms, biases, codebooks, convolutions) is read
-/// as `f32` by [`Reader::f32`].
+/// as `f32` by [`Reader::f32`]. Whether values are numbers is not looked at: [`Checkpoint::check_finite`] does that for all of them.
 pub struct Reader<'a> {
     checkpoint: &'a Checkpoint,
     prefix: String,
@@ -64,6 +64,9 @@ impl<'a> Reader<'a> {
     /// Matrices one below the other as one tensor: `shape` is the whole's, its first axis the sum of theirs.
     pub fn rows<const D: usize>(&self, names: &[impl AsRef<str>], shape: [usize; D]) -> Result<Tensor<D>, LoadError> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        if let Some(whole) = self.shared(&names, &shape, self.dtype)? {
+            return Ok(whole);
+        }
         let data = match self.dtype {
             DType::BF16 => TensorData::new(self.joined(&names, &shape, convert::to_bf16)?, shape),
             _ => TensorData::new(self.joined(&names, &shape, convert::to_f32)?, shape),
@@ -73,6 +76,9 @@ impl<'a> Reader<'a> {
 
     /// A tensor of this shape in `f32` on the device.
     pub fn f32<const D: usize>(&self, name: &str, shape: [usize; D]) -> Result<Tensor<D>, LoadError> {
+        if let Some(tensor) = self.shared(&[name], &shape, DType::F32)? {
+            return Ok(tensor);
+        }
         let data = TensorData::new(self.values(name, &shape)?, shape);
         Ok(Tensor::from_data(data, (self.device, DType::F32)))
     }
@@ -86,6 +92,32 @@ impl<'a> Reader<'a> {
     /// The values of a tensor of this shape on the host, for transforms.
     pub fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, LoadError> {
         self.joined(&[name], shape, convert::to_f32)
+    }
+
+    /// Tensors of the file's own type, which a device copies from where they lie, one below the other; none where they have to be read.
+    /// The processor works on copies: it would have to map a file for as long as it computes.
+    fn shared<const D: usize>(&self, names: &[&str], shape: &[usize; D], dtype: DType) -> Result<Option<Tensor<D>>, LoadError> {
+        let is_device = *self.device != Device::flex() && cfg!(target_endian = "little");
+        let is_as_wanted = |name: &&str| self.checkpoint.get(&self.full(name)).is_some_and(|raw| is_of(raw.dtype, dtype));
+        if !is_device || !names.iter().all(is_as_wanted) {
+            return Ok(None);
+        }
+        let parts = names.iter().map(|name| self.part_of(name, shape, names.len() == 1, dtype)).collect::<Result<Vec<_>, _>>()?;
+        let whole = Tensor::cat(parts, 0);
+        if whole.dims() != *shape {
+            let found = whole.dims().to_vec();
+            return Err(Fault::Shape { name: self.full(&names.join("+")), expected: shape.to_vec(), found }.into());
+        }
+        Ok(Some(whole))
+    }
+
+    fn part_of<const D: usize>(&self, name: &str, shape: &[usize], is_whole: bool, dtype: DType) -> Result<Tensor<D>, LoadError> {
+        let raw = self.find(name, shape, is_whole)?;
+        let missing = || Fault::Missing { name: self.full(name), shape: shape.to_vec() };
+        let bytes = self.checkpoint.share(&self.full(name)).ok_or_else(missing)?;
+        self.count(bytes.len())?;
+        let data = TensorData::from_bytes(Bytes::from_shared(bytes, AllocationProperty::File), raw.shape, dtype);
+        Ok(Tensor::from_data(data, (self.device, dtype)))
     }
 
     fn joined<T>(&self, names: &[&str], shape: &[usize], read: fn(Dtype, &[u8]) -> Option<Vec<T>>) -> Result<Vec<T>, LoadError> {
@@ -104,7 +136,7 @@ impl<'a> Reader<'a> {
         Ok(all)
     }
 
-    /// A tensor that is there, of the right shape and finite. Of stacked tensors only the inner axes must agree.
+    /// A tensor that is there and of the right shape. Of stacked tensors only the inner axes must agree.
     fn find(&self, name: &str, shape: &[usize], is_whole: bool) -> Result<RawTensor<'a>, LoadError> {
         let full = self.full(name);
         let raw = self.checkpoint.get(&full);
@@ -112,9 +144,6 @@ impl<'a> Reader<'a> {
         let agrees = if is_whole { raw.shape == shape } else { raw.shape.get(1..) == shape.get(1..) };
         if !agrees {
             return Err(Fault::Shape { name: full, expected: shape.to_vec(), found: raw.shape.to_vec() }.into());
-        }
-        if !convert::is_finite(raw.dtype, raw.bytes) {
-            return Err(Fault::NotFinite { name: full }.into());
         }
         Ok(raw)
     }
@@ -127,6 +156,11 @@ impl<'a> Reader<'a> {
     fn full(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
+}
+
+/// Whether a file's elements are those of a tensor's type, bit for bit.
+fn is_of(found: Dtype, wanted: DType) -> bool {
+    matches!((found, wanted), (Dtype::BF16, DType::BF16) | (Dtype::F32, DType::F32))
 }
 
 #[cfg(test)]
@@ -160,16 +194,14 @@ mod tests {
 
     #[test]
     fn every_fault_is_named() {
-        let checkpoint = checkpoint(&[("a", &[2], &[1.0, f32::NAN]), ("b", &[2], &[0.0, 0.0]), ("x", &[1], &[0.0])]);
+        let checkpoint = checkpoint(&[("a", &[2], &[1.0, f32::NAN]), ("b", &[2], &[f32::INFINITY, 0.0]), ("x", &[1], &[0.0])]);
         let mut manifest = Manifest::default();
         manifest.load("a", &[2]);
         manifest.load("b", &[3]);
         manifest.load("c", &[1, 4]);
         let text = manifest.check(&checkpoint).expect_err("three faults").to_string();
         assert_eq!(text, "tensor 'b' is [2], expected [3]; missing tensor 'c' [1, 4]; unexpected tensor 'x' [1]");
-        let (device, done) = (Device::flex(), Cell::new(0));
-        let reader = Reader::new(&checkpoint, &device, DType::F32, &|_| true, &done);
-        let error = reader.tensor("a", [2]).expect_err("a NaN");
-        assert_eq!(error.to_string(), "tensor 'a' holds values that are not finite");
+        let error = checkpoint.check_finite().expect_err("a NaN");
+        assert_eq!(error.to_string(), "tensor 'a' holds values that are not finite; tensor 'b' holds values that are not finite");
     }
 }

@@ -19,8 +19,8 @@ use super::talker::device_failed;
 use crate::load::Weights;
 use crate::nn::Frame;
 
-/// Fewest pages that a graph is recorded for: half a minute of speech with its prompt, so that most requests need no other.
-const FEWEST_PAGES: usize = 8;
+/// Fewest pages that a graph is recorded for: more than a minute of speech with its prompt, so that most requests need no other.
+const FEWEST_PAGES: usize = 16;
 /// A row of a recorded step.
 pub struct RecordedRow<'a> {
     /// Whose.

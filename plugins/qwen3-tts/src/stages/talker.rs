@@ -1,6 +1,6 @@
 //! Prompt to frames of codes, for many sequences at once.
 //!
-//! A step reads at most [`CHUNK`] rows of one prompt, so that those who speak never wait long for one who begins; then it makes one frame
+//! A step reads at most [`CHUNK`] rows of prompts, so that those who speak never wait long for those who begin; then it makes one frame
 //! for each sequence that has read its prompt. Prompts are read alone and in pieces of fixed size, frames are drawn with noise that
 //! depends on seed and frame: what a sequence says does not depend on who else is in the batch.
 
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use omni_blocks::device;
 use omni_blocks::kv::{KvRow, PagedKv};
+use omni_blocks::sample::{History, Settings};
 use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, Services, StageEvent, StageLimits, StepPlan, StepStage};
 
 use super::Slots;
@@ -21,10 +22,12 @@ use crate::load::Weights;
 use crate::nn::{PromptRows, Row};
 use crate::prompt::{Conditioning, Speech};
 
-/// Rows of a prompt that one step reads.
+/// Rows of prompts that one step reads.
 const CHUNK: usize = 128;
 /// Longest prompt that a device has met before the first request, with its pieces: longer than most clones need.
 const WARMED: usize = 4 * CHUNK;
+/// Sequences that begin in one step, of those that a device has met before the first request: that many short prompts fit into a step.
+const BEGINNERS: usize = 4;
 /// Positions of a page.
 pub const PAGE: usize = 64;
 
@@ -87,6 +90,7 @@ impl TalkerStage {
                 self.warm_prompt(before, count)?;
             }
         }
+        doublings(BEGINNERS.min(self.room.slots)).try_for_each(|count| self.warm_draw(count))?;
         doublings(WARMED).try_for_each(|count| self.weights.text.vectors(&vec![0; count]).map(drop)).map_err(device_failed)?;
         self.weights.device.sync().map_err(device_failed)
     }
@@ -103,17 +107,41 @@ impl TalkerStage {
         Ok(())
     }
 
-    /// Reads a piece of the first prompt of the plan that is not read yet; its hidden state once all is read.
-    fn read_prompt(&mut self, plan: &StepPlan) -> Result<Option<(SeqId, Tensor<3>)>, PluginError> {
-        let waiting = plan.work.iter().map(|work| work.seq).find(|seq| self.slots.get(*seq).is_ok_and(|speaking| speaking.unread() > 0));
-        let Some(seq) = waiting else { return Ok(None) };
+    /// Draws a frame for so many rows of nothing, as for sequences that have just read their prompts.
+    fn warm_draw(&self, count: usize) -> Result<(), PluginError> {
+        let (talker, dtype) = (&self.weights.talker, self.weights.dtype);
+        let hidden = Tensor::zeros([count, 1, talker.width()], (&self.weights.device, dtype));
+        let greedy = Settings { temperature: 0.0, top_k: 0, top_p: 1.0, penalty: 1.0, min_tokens: 1 };
+        let row = Row { first: greedy, rest: greedy, seed: 0, frame: 0, history: History::default(), barred: None };
+        talker.draw(hidden, &vec![&row; count], dtype).map(drop).map_err(device_failed)
+    }
+
+    /// Reads pieces of the plan's prompts that are not read yet, [`CHUNK`] rows in all; the hidden states of those that are read now.
+    fn read_prompts(&mut self, plan: &StepPlan) -> Result<Vec<(SeqId, Tensor<3>)>, PluginError> {
+        let (mut read, mut left) = (Vec::new(), CHUNK);
+        for seq in plan.work.iter().map(|work| work.seq) {
+            let piece = self.slots.get(seq)?.unread().min(CHUNK);
+            if piece == 0 {
+                continue;
+            }
+            // A piece is never made smaller for others: what a sequence says would depend on them.
+            if piece > left {
+                break;
+            }
+            left -= piece;
+            read.extend(self.read_piece(seq, piece)?.map(|hidden| (seq, hidden)));
+        }
+        Ok(read)
+    }
+
+    /// Reads the next rows of a prompt; the hidden state of its last row, `[1, 1, width]`, once all is read.
+    fn read_piece(&mut self, seq: SeqId, count: usize) -> Result<Option<Tensor<3>>, PluginError> {
         let speaking = self.slots.get_mut(seq)?;
-        let Some(rows) = speaking.next_rows(CHUNK) else { return Ok(None) };
-        let count = rows.dims()[1];
+        let Some(rows) = speaking.next_rows(count) else { return Ok(None) };
         let positions = positions(&[&speaking.kv], count, &self.weights.device);
         let hidden = self.weights.talker.read(rows, positions, &mut lock(&self.memory)?.kv.pass(vec![&speaking.kv]));
         speaking.kv.advance(count);
-        Ok((speaking.unread() == 0).then(|| (seq, hidden.narrow(1, count - 1, 1))))
+        Ok((speaking.unread() == 0).then(|| hidden.narrow(1, count - 1, 1)))
     }
 
     /// Reads the newest frame of each sequence: their hidden states, `[R, 1, width]`.
@@ -248,9 +276,9 @@ impl StepStage for TalkerStage {
         let (recorded, mut seqs): (Vec<SeqId>, Vec<SeqId>) = speaking.partition(is_recorded);
         let mut events = if recorded.is_empty() { Vec::new() } else { self.run_recorded(&recorded)? };
         let _working = device::work();
-        let read = self.read_prompt(plan)?;
+        let read = self.read_prompts(plan)?;
         let mut hidden = if seqs.is_empty() { Vec::new() } else { vec![self.read_frames(&seqs)?] };
-        if let Some((seq, first)) = read {
+        for (seq, first) in read {
             seqs.push(seq);
             hidden.push(first);
         }

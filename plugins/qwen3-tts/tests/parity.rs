@@ -201,6 +201,8 @@ fn draw_rest(chain: &Chain, speech: &Speech, logits: &mut [f32], noise: impl Fn(
 
 /// Share of the published codes that were drawn as well, case by case.
 fn agreement(dtype: FloatType) -> Vec<(String, f32)> {
+    // The stages of another test may be about to record their steps.
+    let _working = omni_blocks::device::work();
     let mut shares = Vec::new();
     for golden in Golden::all() {
         let (model, weights) = (model(&golden), golden.weights_in(dtype));

@@ -28,10 +28,14 @@ impl Rows {
         self.0.as_mut_slice().expect("rows hold f32")
     }
 
-    /// The product with a weight `[width, out]`.
+    /// The product with a weight `[width, out]`. What a row gives does not depend on how many there are: where processors have the widest
+    /// vectors, the library adds up the product of a single row in another order, so that is made as one of two.
     #[must_use]
     pub fn matmul(self, weight: &Tensor<2>) -> Self {
-        Self(Tensor::<2>::from_data(self.0, &weight.device()).matmul(weight.clone()).into_data())
+        let rows = self.0.shape[0];
+        let x = Tensor::<2>::from_data(self.0, &weight.device());
+        let x = if rows == 1 { x.repeat_dim(0, 2) } else { x };
+        Self(x.matmul(weight.clone()).narrow(0, 0, rows).into_data())
     }
 }
 

@@ -10,24 +10,26 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use omni_blocks::device;
 use omni_blocks::kv::{KvRow, PagedKv};
 use omni_blocks::sample::{History, Settings};
-use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, Services, StageEvent, StageLimits, StepPlan, StepStage};
+use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, SeqWork, Services, StageEvent, StageLimits, StepPlan, StepStage};
 
 use super::Slots;
 use super::memory::{Memory, lock};
 use super::recorded::{Drawn, Recorded, RecordedRow, doublings};
 use super::speaking::{End, Speaking};
 use crate::config::Config;
-use crate::layout::Layout;
+use crate::layout::{Layout, Script, Speaker};
 use crate::load::Weights;
 use crate::nn::{PromptRows, Row};
 use crate::prompt::{Conditioning, Speech};
 
 /// Rows of prompts that one step reads.
 const CHUNK: usize = 128;
-/// Longest prompt that a device has met before the first request, with its pieces: longer than most clones need.
-const WARMED: usize = 4 * CHUNK;
+/// Longest prompt that a device has met before the first request, with its pieces: as long as most clones need.
+const WARMED: usize = 3 * CHUNK;
 /// Sequences that begin in one step, of those that a device has met before the first request: that many short prompts fit into a step.
 const BEGINNERS: usize = 4;
+/// How most requests draw.
+const ORDINARY: Settings = Settings { temperature: 0.9, top_k: 50, top_p: 1.0, penalty: 1.05, min_tokens: 2 };
 /// Positions of a page.
 pub const PAGE: usize = 64;
 
@@ -91,6 +93,7 @@ impl TalkerStage {
             }
         }
         doublings(BEGINNERS.min(self.room.slots)).try_for_each(|count| self.warm_draw(count))?;
+        self.warm_speech()?;
         doublings(WARMED).try_for_each(|count| self.weights.text.vectors(&vec![0; count]).map(drop)).map_err(device_failed)?;
         self.weights.device.sync().map_err(device_failed)
     }
@@ -111,9 +114,39 @@ impl TalkerStage {
     fn warm_draw(&self, count: usize) -> Result<(), PluginError> {
         let (talker, dtype) = (&self.weights.talker, self.weights.dtype);
         let hidden = Tensor::zeros([count, 1, talker.width()], (&self.weights.device, dtype));
-        let greedy = Settings { temperature: 0.0, top_k: 0, top_p: 1.0, penalty: 1.0, min_tokens: 1 };
-        let row = Row { first: greedy, rest: greedy, seed: 0, frame: 0, history: History::default(), barred: None };
+        let row = Row { first: ORDINARY, rest: ORDINARY, seed: 0, frame: 0, history: History::default(), barred: None };
         talker.draw(hidden, &vec![&row; count], dtype).map(drop).map_err(device_failed)
+    }
+
+    /// Speaks a few frames of a text of nothing, all the way that a request goes. A model that cannot is told now.
+    fn warm_speech(&mut self) -> Result<(), PluginError> {
+        const NOBODY: SeqId = SeqId::MAX;
+        let script = Script {
+            instruction: Vec::new(),
+            role: vec![0; 3],
+            text: vec![0; 3],
+            reference_text: Vec::new(),
+            reference_frames: 0,
+            language: None,
+            speaker: Speaker::None,
+            reads_ahead: false,
+        };
+        let speech = Speech { script, first: ORDINARY, rest: ORDINARY, seed: 0, max_frames: 4, must_end: false, loud_frames: 0 };
+        let prompt = speech.prompt(Conditioning::default(), self.weights.talker.codebooks())?;
+        self.admit(NOBODY, &prompt)?;
+        let plan = StepPlan { work: vec![SeqWork { seq: NOBODY, max_units: 1 }] };
+        let outcome = loop {
+            let ends = self.step(&plan)?.into_iter().find_map(|event| match event {
+                StageEvent::Finished { .. } => Some(Ok(())),
+                StageEvent::Failed { error, .. } => Some(Err(error)),
+                StageEvent::Output { .. } | StageEvent::NeedsInput { .. } => None,
+            });
+            if let Some(outcome) = ends {
+                break outcome;
+            }
+        };
+        self.release(NOBODY);
+        outcome
     }
 
     /// Reads pieces of the plan's prompts that are not read yet, [`CHUNK`] rows in all; the hidden states of those that are read now.

@@ -78,6 +78,16 @@ pub struct Adaptive {
 }
 
 impl ChunkPolicy {
+    /// What somebody set that only the family can act on, by key: the engine hands on whole chunks and no frame twice.
+    pub fn family_settings(&self) -> impl Iterator<Item = (&str, Setting<Json>)> {
+        let left = &self.left_context_frames;
+        let context = Some(left).filter(|left| left.origin.is_set()).map(|left| ("codec_left_context_frames", left));
+        let reference = Some(&self.reference_context_frames).filter(|own| own.origin.is_set() && own.origin != left.origin);
+        let frames = context.into_iter().chain(reference.map(|own| ("ref_code_context_frames", own)));
+        let frames = frames.map(|(key, frames)| (key, frames.clone().map(Json::from)));
+        self.family.iter().map(|(key, value)| (key.as_str(), value.clone())).chain(frames)
+    }
+
     /// Reads a connector's `extra`, found under `path`.
     pub(crate) fn read(extra: &Map, path: &str, findings: &mut Vec<Finding>) -> Result<Self, ConfigError> {
         let section: Section<Chunking> = Section::read(extra, Chunking::KEYS, path)?;

@@ -111,22 +111,23 @@ impl StagePlan {
         let numbers = [("silence_ban_frames", &self.silence_ban_frames), ("request_batch_max_wait_ms", &self.batch_wait_ms)];
         let numbers = numbers.into_iter().filter(|(_, number)| number.origin.is_set());
         let numbers = numbers.map(|(key, number)| (key, number.clone().map(Json::from)));
-        let free = self.family.iter().chain(self.chunks.iter().flat_map(|chunks| &chunks.family));
-        free.map(|(key, value)| (key.as_str(), value.clone())).chain(quantization).chain(numbers).collect()
+        let free = self.family.iter().map(|(key, value)| (key.as_str(), value.clone()));
+        let extras = self.chunks.iter().flat_map(ChunkPolicy::family_settings);
+        free.chain(extras).chain(quantization).chain(numbers).collect()
     }
 
     /// Says which of those the family does not read. What is off needs no word.
     fn unread(&self, context: PlanContext<'_>) -> Vec<Finding> {
         let Some(reads) = context.settings else { return Vec::new() };
         let is_off = |value: &Json| matches!(value, Json::Null | Json::Bool(false)) || value.as_u64() == Some(0);
-        let unread =
-            self.family_settings().into_iter().filter(|(key, setting)| !is_off(&setting.value) && !reads.iter().any(|read| read == key));
-        unread
-            .map(|(key, setting)| {
-                let message = format!("has no effect here: the family {} does not read it", context.family);
-                Finding::new(FindingKind::NoEffect, &setting.origin, format!("stages.{}.{key}", self.index), message)
-            })
-            .collect()
+        let extras: Vec<&str> = self.chunks.iter().flat_map(ChunkPolicy::family_settings).map(|(key, _)| key).collect();
+        let told = |(key, setting): (&str, Setting<Json>)| {
+            let place = if extras.contains(&key) { "output_connectors.extra." } else { "" };
+            let message = format!("has no effect here: the family {} does not read it", context.family);
+            Finding::new(FindingKind::NoEffect, &setting.origin, format!("stages.{}.{place}{key}", self.index), message)
+        };
+        let is_unread = |(key, setting): &(&str, Setting<Json>)| !is_off(&setting.value) && !reads.iter().any(|read| read == key);
+        self.family_settings().into_iter().filter(is_unread).map(told).collect()
     }
 
     /// What a family is told of the stage.

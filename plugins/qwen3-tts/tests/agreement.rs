@@ -60,8 +60,15 @@ fn a_batch_equals_its_requests_alone() {
 fn clones_in_a_batch_equal_clones_alone() {
     let golden = Golden::open("base");
     let rig = golden.rig(golden.voice(golden.case("icl_long_text")));
-    assert_batch_equals_single(&rig, &requests(3), gap());
-    assert_streamed_equals_whole(&rig, &requests(3)[2], &[1, 3], 1e-4);
+    // Those that continue their reference beside those that have its vector only.
+    let mut mixed = requests(8);
+    for request in mixed.iter_mut().step_by(3) {
+        request.fields.insert("x_vector_only_mode".into(), json!(true));
+    }
+    for count in [1, 3, 8] {
+        assert_batch_equals_single(&rig, &mixed[..count], gap());
+    }
+    assert_streamed_equals_whole(&rig, &requests(3)[2], &[1, 3, 7, 25], 1e-5);
 }
 
 #[test]

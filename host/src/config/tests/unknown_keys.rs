@@ -91,7 +91,7 @@ fn a_mapping_that_replaces_a_number_is_told() {
 }
 
 const OF_A_FAMILY: &str = "\
-connectors: {c: {name: SharedMemoryConnector, extra: {crossfade_sec: 0.1}}}
+connectors: {c: {name: SharedMemoryConnector, extra: {crossfade_sec: 0.1, codec_left_context_frames: 72}}}
 stages:
   - {stage_id: 0, hf_overrides: {depth: 2}, quantization: fp8, silence_ban_frames: 0, output_connectors: {to_stage_1: c}}
   - {stage_id: 1, silence_ban_frames: 5}
@@ -104,11 +104,15 @@ fn keys_of_a_family_go_to_it_and_those_that_it_does_not_read_are_told() {
     let plan = plan_for(&Source::of_test("test.yaml", OF_A_FAMILY), Some(&family), &[], &[]).expect("a good file");
     let found: Vec<String> = plan.findings.iter().map(ToString::to_string).collect();
     let wanted = [
+        "note: test.yaml:1:75: stages.0.output_connectors.extra.codec_left_context_frames: has no effect here: the family some does not read it",
         "note: test.yaml:3:45: stages.0.quantization: has no effect here: the family some does not read it",
         "note: test.yaml:4:19: stages.1.silence_ban_frames: has no effect here: the family some does not read it",
     ];
     assert_eq!(found, wanted, "what is off needs no word");
     let [first, second] = [0, 1].map(|stage| serde_json::Value::Object(plan.placement().wish(stage).settings));
-    assert_eq!(first, json!({"hf_overrides": {"depth": 2}, "crossfade_sec": 0.1, "quantization": "fp8", "silence_ban_frames": 0}));
+    let wanted = json!({
+        "hf_overrides": {"depth": 2}, "crossfade_sec": 0.1, "codec_left_context_frames": 72, "quantization": "fp8", "silence_ban_frames": 0
+    });
+    assert_eq!(first, wanted);
     assert_eq!(second, json!({"silence_ban_frames": 5}));
 }

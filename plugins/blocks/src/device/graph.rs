@@ -41,7 +41,8 @@ impl<T, F: FnMut() -> T> Graph<T, F> {
         let recorded = match Dispatch::graph_start_capture(dispatch) {
             Err(error) => Err(GraphError::of(error)),
             Ok(()) => {
-                drop(Dispatch::graph_stop_capture(dispatch).map_err(GraphError::of)?);
+                // The empty graph goes at once.
+                let _ = Dispatch::graph_stop_capture(dispatch).map_err(GraphError::of)?;
                 // What kernels are told of their tensors went with it, and is there again after a run outside of a graph.
                 rehearse(device, &mut work)?;
                 Dispatch::graph_prepare(dispatch).map_err(GraphError::of)?;

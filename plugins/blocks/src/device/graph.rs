@@ -23,7 +23,7 @@ pub struct Graph<T, F> {
 pub struct GraphError(String);
 
 impl GraphError {
-    fn of(error: impl std::fmt::Display) -> Self {
+    pub(super) fn of(error: impl std::fmt::Display) -> Self {
         Self(error.to_string())
     }
 }

@@ -65,10 +65,13 @@ pub fn work() -> Work {
     Work(PhantomData)
 }
 
-/// Held while work is recorded: on the one stream, whatever is submitted meanwhile would be recorded with it. Never by a thread that holds
-/// [`work`].
-pub fn record() -> Alone {
-    Alone(WORK.write().unwrap_or_else(PoisonError::into_inner))
+/// Held while work is recorded: on the one stream, whatever is submitted meanwhile would be recorded with it. Refused to a thread that holds
+/// [`work`]: it would wait for itself.
+pub fn record() -> Result<Alone, GraphError> {
+    if HELD.with_borrow(|(count, _)| *count > 0) {
+        return Err(GraphError::of("a thread that is submitting work cannot record"));
+    }
+    Ok(Alone(WORK.write().unwrap_or_else(PoisonError::into_inner)))
 }
 
 #[cfg(test)]
@@ -83,13 +86,14 @@ mod tests {
         let outer = work();
         let recorder = std::thread::spawn(move || {
             said.send("waits").expect("somebody listens");
-            let _alone = record();
+            let _alone = record().expect("it does nothing else");
             said.send("records").expect("somebody listens");
         });
         assert_eq!(heard.recv(), Ok("waits"));
         // The recorder waits for the lock by now, or is about to.
         std::thread::sleep(Duration::from_millis(20));
         let inner = work();
+        assert!(record().is_err(), "it would wait for itself");
         drop(outer);
         let again = work();
         assert!(heard.try_recv().is_err(), "it records beside work");

@@ -159,7 +159,7 @@ impl Recorded {
         if self.graphs.contains_key(&size) {
             return Ok(());
         }
-        let alone = device::record();
+        let alone = device::record().map_err(device_failed)?;
         let (weights, memory) = (Arc::clone(&self.weights), Arc::clone(&self.memory));
         let inputs = Arc::new(Mutex::new(Inputs::new(&weights, self.slots_of(&[], size))));
         let mut constants = Constants::new(&weights, &lock(&memory)?.kv, size);

@@ -85,6 +85,14 @@ impl TalkerStage {
     pub fn warm(&mut self, services: &Services) -> Result<(), PluginError> {
         let Some(recorded) = &mut self.recorded else { return Ok(()) };
         recorded.warm()?;
+        self.warm_prompts(services)?;
+        // As a request would: whatever it takes, recording included.
+        self.warm_speech()?;
+        self.weights.device.sync().map_err(device_failed)
+    }
+
+    /// Reads prompts and begins speech with nothing in them.
+    fn warm_prompts(&mut self, services: &Services) -> Result<(), PluginError> {
         let _working = device::work();
         for before in (0..WARMED).step_by(CHUNK) {
             services.progress("prompts", before as u64, WARMED as u64);
@@ -93,9 +101,7 @@ impl TalkerStage {
             }
         }
         doublings(BEGINNERS.min(self.room.slots)).try_for_each(|count| self.warm_draw(count))?;
-        self.warm_speech()?;
-        doublings(WARMED).try_for_each(|count| self.weights.text.vectors(&vec![0; count]).map(drop)).map_err(device_failed)?;
-        self.weights.device.sync().map_err(device_failed)
+        doublings(WARMED).try_for_each(|count| self.weights.text.vectors(&vec![0; count]).map(drop)).map_err(device_failed)
     }
 
     /// Reads rows of nothing as if `before` others had been read, in pages that nobody uses yet.

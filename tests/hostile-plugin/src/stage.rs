@@ -1,6 +1,7 @@
 //! The one stage: it speaks a quiet tone, or does what it should not.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use omni_plugin_api::{Data, FinishReason, PluginError, Prompt, SeqId, Services, StageEvent, StageLimits, StepPlan, StepStage};
 
@@ -10,6 +11,7 @@ use crate::mischief::{Mischief, hang};
 pub const SAMPLE_RATE_HZ: u32 = 16_000;
 /// Samples of a chunk: a quarter of a second. A good request gets two.
 const CHUNK_LEN: usize = 4_000;
+const CHUNK: Duration = Duration::from_millis(250);
 const SLOTS: usize = 64;
 /// Log lines of a flood.
 const LOG_LINES: usize = 10_000;
@@ -44,6 +46,10 @@ impl HostileStage {
         let sequence = self.sequences.get_mut(&seq).ok_or_else(|| PluginError::internal("a sequence that was not admitted"))?;
         sequence.steps += 1;
         let (mischief, steps) = (sequence.mischief, sequence.steps);
+        if steps == 2 && matches!(mischief, Some(Mischief::FailLate | Mischief::StopShort)) {
+            // What was made is heard before it fails: a failure overtakes audio that nobody has taken yet.
+            std::thread::sleep(CHUNK);
+        }
         match mischief {
             Some(Mischief::PanicInStep) => panic!("told to panic in step"),
             Some(Mischief::StageFails) => return Err(PluginError::internal("told to fail as a stage")),

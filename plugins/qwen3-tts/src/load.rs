@@ -76,17 +76,6 @@ impl Files {
 }
 
 impl Weights {
-    /// Loads a checkpoint directory.
-    pub fn open(
-        directory: &Path,
-        config: &Config,
-        placement: &Placement,
-        positions: usize,
-        services: &Services,
-    ) -> Result<Self, PluginError> {
-        Self::load(&Files::open(directory, config)?, config, placement, positions, services)
-    }
-
     /// Loads the talker for `positions` positions onto the first stage's device, the decoder onto the second's.
     pub fn load(files: &Files, config: &Config, placement: &Placement, positions: usize, services: &Services) -> Result<Self, PluginError> {
         let (device, codec_device) = (device(placement.device(0))?, device(placement.device(1))?);

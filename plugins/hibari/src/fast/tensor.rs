@@ -32,10 +32,12 @@ impl Rows {
     /// vectors, the library adds up the product of a single row in another order, so that is made as one of two.
     #[must_use]
     pub fn matmul(self, weight: &Tensor<2>) -> Self {
-        let rows = self.0.shape[0];
+        let is_single = self.0.shape[0] == 1;
         let x = Tensor::<2>::from_data(self.0, &weight.device());
-        let x = if rows == 1 { x.repeat_dim(0, 2) } else { x };
-        Self(x.matmul(weight.clone()).narrow(0, 0, rows).into_data())
+        Self(match is_single {
+            true => x.repeat_dim(0, 2).matmul(weight.clone()).narrow(0, 0, 1).into_data(),
+            false => x.matmul(weight.clone()).into_data(),
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use omni_plugin_api::{Device, FloatType, ModelSource, NamedTensor, Placement, Services, SpeechRequest, StageWish, Voice};
 use qwen3_tts::Qwen3Tts;
 use qwen3_tts::config::Config;
-use qwen3_tts::load::Weights;
+use qwen3_tts::load::{Files, Weights};
 use qwen3_tts::prompt::{REF_CODE, SPEAKER_EMBEDDING};
 use safetensors::SafeTensors;
 use serde::Deserialize;
@@ -102,7 +102,8 @@ impl Golden {
     }
 
     pub fn weights_in(&self, dtype: FloatType) -> Arc<Weights> {
-        let weights = Weights::open(&self.directory, &self.config, &placement_in(dtype), 512, &Services::silent());
+        let files = Files::open(&self.directory, &self.config).expect("a whole checkpoint");
+        let weights = Weights::load(&files, &self.config, &placement_in(dtype), 512, &Services::silent());
         Arc::new(weights.expect("the checkpoint loads"))
     }
 
